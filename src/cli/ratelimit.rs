@@ -48,7 +48,7 @@ pub(super) fn called_as(mut arguments: impl Iterator<Item = OsString>) -> Option
 /// Serves until shutdown, or explains the variables.
 pub(super) fn run(args: RatelimitArgs, unread: &[environment::Unread]) -> ExitCode {
     let given = RatelimitGiven::read(variable);
-    let log = RatelimitLog::of(&given);
+    let log = RatelimitLog::from_given(&given);
     if args.explain {
         return explain(given);
     }

@@ -1,4 +1,4 @@
-//! What is true on Redis 7 is true on Redis 6.2, the oldest that Weir supports.
+//! The tests of Redis 7 on Redis 6.2, the oldest that Weir supports.
 
 use crate::support::other_server;
 

@@ -1,4 +1,4 @@
-//! What these tests share with those of the workspace: the same files, so that no part stands twice.
+//! Support that these tests share with those of the workspace, as the same files.
 #![allow(dead_code)] // the other binaries use the rest
 
 #[path = "../../../tests/support/control.rs"]

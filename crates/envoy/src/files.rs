@@ -28,7 +28,7 @@ pub use errors::{EnvoyError, EnvoyErrors};
 pub use folder::EnvoyFolder;
 pub use isolate::{DomainSet, GoodDomains, RefusedDomain};
 pub use rule_count::RuleCount;
-pub use watch::{CurrentDomains, EnvoySource, Look};
+pub use watch::{CurrentDomains, EnvoySource, FilesPoll};
 
 /// The most descriptors for each rule that there may be.
 const MAX_DESCRIPTORS_PER_RULE: usize = 10;

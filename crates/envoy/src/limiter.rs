@@ -112,7 +112,7 @@ pub struct EnvoyLimiter {
     recorder: EnvoyRecorder,
 }
 
-/// Why there is no answer.
+/// Errors in place of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RateLimitError {
     /// The caller has no right to the domain.
@@ -138,7 +138,7 @@ pub enum RateLimitError {
     Store {
         /// The rule.
         rule: Box<str>,
-        /// Why the store could not decide.
+        /// The store's error.
         error: StoreError,
     },
 }
@@ -225,7 +225,7 @@ impl Loaded {
     /// The rules of `domains`, whose hits `metrics` counts.
     #[must_use]
     pub fn new(domains: Arc<Domains>, metrics: &EnvoyMetrics) -> Self {
-        let counts = metrics.of(&domains);
+        let counts = metrics.counts_of(&domains);
         Self { domains, counts }
     }
 
@@ -285,7 +285,7 @@ impl EnvoyDecisions {
         Self { store, recorder, reserve, at_once }
     }
 
-    /// When the store must have answered, so that its absence can still be answered before `deadline`.
+    /// Deadline of the store, early enough to answer for a silent store before `deadline`.
     fn store_deadline(&self, deadline: Option<Instant>, now: Instant) -> Option<Instant> {
         deadline.filter(|_| !self.at_once).map(|deadline| self.reserve.for_store(deadline, now))
     }
@@ -381,7 +381,7 @@ impl EnvoyDecisions {
         ask: &RateLimitAsk<'_>,
         statuses: SmallVec<[DescriptorStatus<'a>; 2]>,
     ) -> RateLimitAnswer<'a> {
-        let overall = Overall::of(&envoy.rules, &statuses);
+        let overall = Overall::new(&envoy.rules, &statuses);
         if overall.shadowed {
             envoy.recorder.happened(EnvoyEvent::GlobalShadow);
         }

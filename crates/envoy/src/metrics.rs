@@ -187,7 +187,7 @@ impl EnvoyMetrics {
 
     /// The counters of `domains`, which are exported from now on.
     #[must_use]
-    pub fn of(&self, domains: &Domains) -> FileCounts {
+    pub fn counts_of(&self, domains: &Domains) -> FileCounts {
         let SharedEnvoyCounters { workers, live, other, .. } = &*self.0;
         let mut live = live.lock();
         let (by_rule, rules) = rules::renewed(&live.rules, domains, other, *workers);

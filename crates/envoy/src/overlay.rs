@@ -49,7 +49,7 @@ pub(crate) struct OverlayRule {
     pub(crate) change: RuleChange,
 }
 
-/// What an overlay did to a set of domains.
+/// Effects of an overlay on a set of domains.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OverlayReport {
     /// For each mistake its domain and a line about it.

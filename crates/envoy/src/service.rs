@@ -59,7 +59,7 @@ pub struct EnvoyAnswers {
     pub dynamic_metadata: bool,
 }
 
-/// What the services of all workers have in common.
+/// Parts that the services of all workers share.
 #[derive(Clone)]
 pub struct EnvoyParts {
     /// The settings that apply to every request.
@@ -101,7 +101,7 @@ pub struct EnvoyRateLimit {
     answers: EnvoyAnswers,
 }
 
-/// What a request is answered by. A request keeps it until it is answered, so that it is not decided with parts of two snapshots.
+/// Parts that answer a request. A request keeps them until its answer, so that two snapshots never mix in it.
 struct CurrentRules {
     decisions: EnvoyDecisions,
     rights: SnapshotRights,

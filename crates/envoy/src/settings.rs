@@ -39,15 +39,15 @@ pub const MAX_ENVOY_RULES: usize = 100_000;
 pub struct EnvoyConfig {
     /// The directory of Envoy's rate limit files, in the format of envoyproxy/ratelimit.
     pub config: Option<PathBuf>,
-    /// Whether several of Envoy's files may define the same domain.
+    /// True if several of Envoy's files may define the same domain.
     pub merge_domains: bool,
-    /// Whether a mistake in the files concerns only its own domain, which goes on with its last good version.
+    /// True if a mistake in the files concerns only its own domain, which keeps its last good version.
     pub isolate_domains: bool,
-    /// How many rules the files, or the sets of a control plane, may have together.
+    /// The most rules of all files, or of all sets of a control plane.
     pub max_rules: usize,
-    /// Whether a request may contain its own limit.
+    /// True if a request may contain its own limit.
     pub overrides_in_request: bool,
-    /// Whether answers have headers with its limit for the client, of the descriptor that limits most.
+    /// True if answers have headers with the limit of the descriptor that limits most, for the client.
     pub headers: bool,
     /// The name of the header with the requests per unit.
     pub limit_header: String,
@@ -55,29 +55,29 @@ pub struct EnvoyConfig {
     pub remaining_header: String,
     /// The name of the header with the seconds until the limit is full again.
     pub reset_header: String,
-    /// Whether answers have the fields `RateLimit` and `RateLimit-Policy` of [http.md](http.md) for the client.
+    /// True if answers have the fields `RateLimit` and `RateLimit-Policy` of [http.md](http.md) for the client.
     pub standard_headers: bool,
-    /// Whether answers have dynamic metadata for Envoy's other filters: the request and its limits.
+    /// True if answers have dynamic metadata for Envoy's other filters: the request and its limits.
     pub dynamic_metadata: bool,
     /// The part of a limit above which hits count as near it in the metrics.
     pub near_limit_ratio: f32,
-    /// Whether the metrics have those of envoyproxy/ratelimit too, with its names and labels.
+    /// True if the metrics include those of envoyproxy/ratelimit, with its names and labels.
     pub reference_metrics: bool,
-    /// Whether denied hits are charged too by all rules that can, as envoyproxy/ratelimit does.
+    /// True if denied hits are charged too by all rules that can, as envoyproxy/ratelimit does.
     pub count_rejected: bool,
-    /// Whether one descriptor that is over its limit keeps the others of its request from being charged.
+    /// True if one descriptor that is over its limit keeps the others of its request from being charged.
     pub stop_when_over: bool,
-    /// Whether nothing is denied; the statuses in the answer still show what the limits say.
+    /// True if nothing is denied; the statuses in the answer still show the limits.
     pub shadow_mode: bool,
-    /// Whether a request is over its limit only if all its descriptors are.
+    /// True if a request is over its limit only if all its descriptors are.
     pub quota_mode: bool,
     /// A control plane that sends the domains, in place of files.
     pub xds: Option<XdsConfig>,
-    /// How rules count, where the files or the control plane cannot say it.
+    /// Changes of the counting of rules, for what the files or the control plane cannot say.
     pub rules: EnvoyOverlay,
     /// Domains whose descriptors are charged together, all of them or none.
     pub all_or_none: AllOrNone,
-    /// Which files of the directory count.
+    /// Selection of the directory's files.
     pub layout: EnvoyLayout,
 }
 

@@ -42,7 +42,7 @@ fn bare(key: &str, value: &str) -> Descriptor {
     }
 }
 
-/// What one file says.
+/// Parses one file.
 fn parse(text: &str) -> Result<EnvoyFiles, String> {
     EnvoyFiles::parse([("f.yaml", text)], false).map_err(|errors| errors.to_string())
 }

@@ -28,7 +28,7 @@ use crate::support::{SOON, eventually};
 
 type Client = RateLimitServiceClient<Channel>;
 
-/// What most tests ask about: the configurations of the cases, a domain each.
+/// The configurations of the cases, a domain each. Most tests use them.
 fn files() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/rls/files")
 }

@@ -1,4 +1,4 @@
-//! What is true on Redis is true on Valkey.
+//! The tests of Redis on Valkey.
 
 use crate::support::other_server;
 

@@ -28,7 +28,7 @@ pub(crate) enum ScriptCommand {
     ScriptRule(Box<ScriptRule>),
 }
 
-/// What matching questions get.
+/// The answer to matching questions.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ScriptRule {
@@ -42,7 +42,7 @@ pub(crate) enum ScriptRule {
     Lose(RuleFields),
     /// The call is refused as one that no server has read: REFUSED_STREAM.
     Unread(RuleFields),
-    /// What the next rule says, but later.
+    /// The answer of the next rule, but later.
     Late(RuleFields),
     /// Bytes, or a text.
     Raw(RuleFields),
@@ -58,9 +58,9 @@ pub(crate) enum ScriptRule {
 pub(crate) struct RuleFields {
     /// Fields of the question, and `method`.
     pub(crate) r#match: Map<String, Value>,
-    /// How many questions the rule answers: all, if it is not set.
+    /// Number of questions that the rule answers: all, if it is not set.
     pub(crate) times: Option<u64>,
-    /// How long it waits first.
+    /// Wait before the answer.
     pub(crate) delay_ms: u64,
     /// The message of `Answer`.
     pub(crate) decision: Value,

@@ -5,7 +5,7 @@ use prost::Message as _;
 use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor, SerializeOptions};
 use serde_json::{Map, Value};
 
-/// How a message is written.
+/// The form in which a message is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ScriptedForm {
     /// As bytes, over gRPC.

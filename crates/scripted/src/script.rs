@@ -46,7 +46,7 @@ pub(crate) struct AskedQuestion<'a> {
     pub(crate) connection: u64,
 }
 
-/// What a question gets.
+/// The answer to a question.
 pub(crate) enum ScriptedOutcome {
     /// A message.
     Message(Bytes),
@@ -140,7 +140,7 @@ impl AnswerScript {
         (Duration::from_millis(delay), outcome)
     }
 
-    /// What a rule answers with, or nothing if the next one does.
+    /// The answer of a rule, or nothing if the next one answers.
     fn outcome(&self, rule: &ScriptRule, path: &str, form: ScriptedForm) -> Option<ScriptedOutcome> {
         let mistake = |reason| ScriptedOutcome::Status(13, reason, Bytes::new());
         Some(match rule {

@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use crate::call::answer;
 use crate::script::AnswerScript;
 
-/// What a port speaks.
+/// The protocol of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protocol {
     /// gRPC over HTTP/2.
@@ -35,7 +35,7 @@ struct ScriptedPort {
     accepting: Option<JoinHandle<()>>,
 }
 
-/// What connections watch.
+/// The state that connections watch.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct State {
     frozen: bool,

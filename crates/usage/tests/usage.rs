@@ -1,4 +1,4 @@
-//! What got through: totals that equal what callers counted themselves, and the consumers that call most.
+//! Usage of the calls that got through: totals that equal the counts of callers, and the consumers that call most.
 
 mod consumers;
 mod former;

@@ -1,4 +1,4 @@
-//! What the records in Redis cannot exceed.
+//! Bounds of the records in Redis.
 
 use weir_config::Topology;
 use weir_control::model::{

@@ -52,7 +52,7 @@ enum Expect {
 struct RandomRecord {
     /// One of the keys, or of the generations.
     key: usize,
-    /// Its version and the time of its end, from now.
+    /// Version and time of the end, from now.
     version: i64,
     ends: Option<i64>,
     deleted: bool,

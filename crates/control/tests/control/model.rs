@@ -17,7 +17,7 @@ const NODES: usize = 3;
 const KEYS: u64 = 6;
 const STEPS: u64 = 120;
 
-/// Those that `make test` runs.
+/// The traces that `make test` runs.
 #[test]
 fn nodes_agree_after_losses() {
     let totals = (0..1_000).map(trace).fold(Totals::default(), Totals::add);
@@ -42,7 +42,7 @@ enum AgreementRule {
     AboveKnown,
     /// A node that starts from its cache file reads everything first.
     RestartUnsettled,
-    /// What was read while others wrote tells no position.
+    /// A position from what was read while others wrote.
     UnsettledRead,
 }
 
@@ -58,7 +58,7 @@ fn each_rule_is_needed() {
     }
 }
 
-/// What traces had in them, so that a trace in which nothing happens is noticed.
+/// Counts of the events in traces, so that a trace in which nothing happens is noticed.
 #[derive(Debug, Default, Clone, Copy)]
 struct Totals {
     puts: u64,
@@ -115,7 +115,7 @@ impl Random {
 #[derive(Default)]
 struct Node {
     mirror: ControlMirror,
-    /// What the cache file has.
+    /// Content of the cache file.
     cache: (Vec<ControlRecord>, ControlPosition),
     /// As a link counts it.
     known: u64,
@@ -268,7 +268,7 @@ impl Trace {
         self.nodes[node].know(written, ControlPosition::NONE);
     }
 
-    /// What `ControlLink::sync` does, which a failure may stop before and after each call.
+    /// The steps of `ControlLink::sync`, which a failure may stop before and after each call.
     fn sync(&mut self, node: usize, may_fail: bool) {
         self.nodes[node].known = self.nodes[node].known.max(self.nodes[node].mirror.greatest_version());
         for _ in 0..4 {

@@ -1,4 +1,4 @@
-//! What a bad request of live control gets: every mistake, and nothing is changed.
+//! Answers to a bad request of live control: every mistake is named, and nothing is changed.
 
 use super::*;
 use weir_proto::v1::ListChangesRequest;

@@ -40,7 +40,7 @@ fn under(id: &str) -> ChangeOptions {
     ChangeOptions { change: id.to_owned(), ..why("new rates") }
 }
 
-/// What is the same on both stores.
+/// The behaviour that both stores share.
 async fn all_or_none(one: &Node, other: &Node) {
     one.put_override(of_consumer("bob", "50"), why("")).await.unwrap();
     seen(other, "bob", 50).await;

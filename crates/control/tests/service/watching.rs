@@ -1,4 +1,4 @@
-//! What others see of live control: watches, the history, reloads.
+//! Live control as others see it: watches, the history, reloads.
 
 use super::*;
 use weir_proto::v1::{ListChangesRequest, ReloadRequest, WatchEntriesRequest};

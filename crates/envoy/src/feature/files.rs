@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::files::{EnvoyFolder, EnvoySource, Look, RefusedDomain};
+use crate::files::{EnvoyFolder, EnvoySource, FilesPoll, RefusedDomain};
 use crate::overlay::EnvoyOverlay;
 use crate::settings::EnvoyConfig;
 use weir_node::feature::{SetPart, StartError};
@@ -38,11 +38,11 @@ pub(super) fn open(config: &EnvoyConfig, metrics: &EnvoyMetrics) -> Result<Optio
     let Some(folder) = &config.config else { return Ok(None) };
     let folder = EnvoyFolder::new(folder, config.layout.clone()).with_config(config);
     let opened = EnvoySource::open(folder, config.merge_domains, config.isolate_domains);
-    let (source, look) = opened.map_err(|errors| {
+    let (source, polled) = opened.map_err(|errors| {
         StartError::Complete(format!("the files of Envoy's rate limits have mistakes:\n{errors}"))
     })?;
     let reader = RulesReader { source, metrics: metrics.clone() };
-    let (loaded, mistakes) = reader.take(look).unwrap_or_default();
+    let (loaded, mistakes) = reader.take(polled).unwrap_or_default();
     Ok(Some(OpenedRules { loaded, reader, mistakes }))
 }
 
@@ -67,14 +67,14 @@ pub(super) struct WatchedRules {
     overlay: OverlayInUse,
     /// The overlay under which they were read.
     applied: EnvoyOverlay,
-    /// How they were read at the start, until the first look.
+    /// Report of the read at the start, until the first poll.
     first: Option<ReloadReport>,
 }
 
 impl WatchedRules {
-    /// Serves what a look has found, if anything.
-    fn apply(&self, look: Look) -> Option<ReloadReport> {
-        let (loaded, mistakes) = self.reader.take(look)?;
+    /// Serves what a poll has found, if anything.
+    fn apply(&self, polled: FilesPoll) -> Option<ReloadReport> {
+        let (loaded, mistakes) = self.reader.take(polled)?;
         if let Some(loaded) = loaded {
             (self.set_part)(loaded.part(self.overrides_in_request));
         }
@@ -101,33 +101,33 @@ impl WatchedFiles for WatchedRules {
     }
 
     fn poll(&mut self) -> Option<ReloadReport> {
-        let look = match self.has_new_overlay() {
+        let polled = match self.has_new_overlay() {
             true => self.reader.source.reload(),
             false => self.reader.source.poll(),
         };
         let first = self.first.take();
-        self.apply(look).or(first)
+        self.apply(polled).or(first)
     }
 
     fn reload(&mut self) -> ReloadReport {
         self.has_new_overlay();
-        let look = self.reader.source.reload();
-        self.apply(look).unwrap_or(Ok(()))
+        let polled = self.reader.source.reload();
+        self.apply(polled).unwrap_or(Ok(()))
     }
 }
 
 impl RulesReader {
-    /// The rules that a look has found, if there are new ones, and every mistake; `None` if nothing has changed.
-    fn take(&self, look: Look) -> Option<(Option<Loaded>, Vec<String>)> {
-        match look {
-            Look::Same => None,
-            Look::Loaded { warnings } => {
+    /// The rules that a poll has found, if there are new ones, and every mistake; `None` if nothing has changed.
+    fn take(&self, polled: FilesPoll) -> Option<(Option<Loaded>, Vec<String>)> {
+        match polled {
+            FilesPoll::Same => None,
+            FilesPoll::Loaded { warnings } => {
                 let loaded = self.load(&warnings);
                 self.metrics.refused(&[]);
                 self.metrics.loaded(Clock::System.now());
                 Some((Some(loaded), Vec::new()))
             }
-            Look::Partly { warnings, errors, refused } => {
+            FilesPoll::Partly { warnings, errors, refused } => {
                 self.metrics.happened(EnvoyEvent::ConfigRefused);
                 self.metrics.refused(&refused);
                 tracing::error!(
@@ -147,7 +147,7 @@ impl RulesReader {
                 }
                 Some((Some(self.load(&warnings)), lines(&errors)))
             }
-            Look::Refused(errors) => {
+            FilesPoll::Refused(errors) => {
                 self.metrics.happened(EnvoyEvent::ConfigRefused);
                 tracing::error!(%errors, "Envoy's files rejected; keeping the previous ones");
                 Some((None, lines(&errors)))

@@ -23,7 +23,7 @@ impl OverlayInUse {
         self.current.lock().clone()
     }
 
-    /// Takes another overlay. The set of a control plane is laid under it at once, files with their next look.
+    /// Takes another overlay. The set of a control plane is laid under it at once, files at their next poll.
     pub(super) fn set(&self, overlay: EnvoyOverlay) {
         if *self.current.lock() == overlay {
             return;

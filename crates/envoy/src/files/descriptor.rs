@@ -16,11 +16,11 @@ pub(super) type SiblingKeys = HashSet<(String, String)>;
 /// Maximum number of networks in one descriptor.
 const MAX_NETWORKS: usize = 1000;
 
-/// What the files of a set share while they are read.
+/// State that the files of a set share while they are read.
 #[derive(Debug)]
 pub(super) struct ReadSoFar {
     pub(super) max_rules: usize,
-    /// What the domains have that are not refused for their number.
+    /// Count of all domains that are not refused for their number.
     pub(super) count: RuleCount,
     pub(super) parts: SharedParts,
 }
@@ -29,10 +29,10 @@ pub(super) struct ReadSoFar {
 pub(super) struct DescriptorReader<'r> {
     report: &'r mut MistakeReport,
     so_far: &'r mut ReadSoFar,
-    /// What there was before this file.
+    /// The count before this file.
     before: RuleCount,
     domain: &'r str,
-    /// How many descriptors are open.
+    /// Number of open descriptors.
     levels: usize,
     /// True if the file was told that there are too many.
     is_told: bool,

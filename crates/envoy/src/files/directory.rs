@@ -30,7 +30,7 @@ pub(super) struct DirectoryListing {
 
 impl DirectoryListing {
     /// Lists the files of `folder` that count, recursively; or `folder` itself, if it is a file.
-    pub(super) fn of(folder: &EnvoyFolder) -> Self {
+    pub(super) fn list(folder: &EnvoyFolder) -> Self {
         let (mut listing, path) = (Self::default(), folder.path());
         match fs::metadata(path) {
             Ok(data) if data.is_file() => listing.files.push(FileStamp::new(path.to_owned(), &data)),
@@ -43,7 +43,7 @@ impl DirectoryListing {
         listing
     }
 
-    /// Why the directory itself cannot be listed, if it cannot.
+    /// The reason why the directory itself cannot be listed, if it cannot.
     pub(super) fn failure(&self, folder: &EnvoyFolder) -> Option<&str> {
         self.refused.iter().find(|(path, _)| path == folder.path()).map(|(_, reason)| reason.as_str())
     }

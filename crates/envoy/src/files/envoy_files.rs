@@ -35,7 +35,7 @@ impl EnvoyFiles {
     /// may share a domain; otherwise that is a mistake.
     pub fn load(folder: impl Into<EnvoyFolder>, merge_domains: bool) -> Result<Self, EnvoyErrors> {
         let folder = folder.into();
-        let (read, errors) = FileSet::read(&folder, &DirectoryListing::of(&folder), merge_domains);
+        let (read, errors) = FileSet::read(&folder, &DirectoryListing::list(&folder), merge_domains);
         read.whole(errors)
     }
 
@@ -167,7 +167,7 @@ impl FileSet {
         for (Position { line, column, .. }, reason) in keys::check(tree, report) {
             self.read.warnings.push(format!("{file}: {reason} (line {line}, column {column})"));
         }
-        let root = Map::of(tree, "map[interface {}]interface {}", report)?;
+        let root = Map::from_node(tree, "map[interface {}]interface {}", report)?;
         let reported = report.len();
         let name = root.text("domain", report).unwrap_or_default();
         let at = root.get("domain").map_or(tree.at, |domain| domain.at);

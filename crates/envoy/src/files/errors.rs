@@ -11,7 +11,7 @@ pub struct EnvoyError {
     pub file: String,
     /// The reason.
     pub reason: String,
-    /// Its position in the file.
+    /// Position of the mistake in the file.
     pub at: Option<Position>,
 }
 

@@ -1,4 +1,4 @@
-//! Which files of a directory count, and their names in errors.
+//! Selection of a directory's files, and their names in errors.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::settings::{EnvoyConfig, EnvoyLayout, MAX_ENVOY_RULES};
 pub struct EnvoyFolder {
     path: PathBuf,
     layout: EnvoyLayout,
-    /// What changes the rules in it.
+    /// Changes of the rules in the folder.
     overlay: EnvoyOverlay,
     max_rules: usize,
 }
@@ -34,17 +34,17 @@ impl EnvoyFolder {
         Self { overlay, ..self }
     }
 
-    /// What changes its rules.
+    /// The overlay on the folder's rules.
     pub(super) fn overlay(&self) -> &EnvoyOverlay {
         &self.overlay
     }
 
-    /// How many rules its files may have.
+    /// The most rules in the folder's files.
     pub(super) const fn max_rules(&self) -> usize {
         self.max_rules
     }
 
-    /// Its path.
+    /// The path of the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

@@ -14,7 +14,7 @@ use super::envoy_files::FileSet;
 /// A domain whose newest version has a mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedDomain {
-    /// Its name.
+    /// Name of the domain.
     pub name: String,
     /// True if its last good version goes on; otherwise it has none.
     pub goes_on: bool,
@@ -60,7 +60,7 @@ impl GoodDomains {
         let refused: Vec<RefusedDomain> = refused.collect();
         let missing = refused.iter().filter(|domain| !domain.goes_on).map(|domain| domain.name.as_str());
         let all = self.0.iter().map(|(name, descriptors)| (name.as_str(), descriptors.as_slice()));
-        let domains = Domains::of(all).missing(missing, is_blind);
+        let domains = Domains::new(all).missing(missing, is_blind);
         (domains, refused)
     }
 

@@ -16,7 +16,7 @@ impl<'t> Map<'t> {
     }
 
     /// Reads `node` as a mapping; an empty node is an empty mapping. `into` is the reference's Go type, for errors.
-    pub(super) fn of(node: &'t YamlNode, into: &str, report: &mut MistakeReport) -> Option<Self> {
+    pub(super) fn from_node(node: &'t YamlNode, into: &str, report: &mut MistakeReport) -> Option<Self> {
         match &node.content {
             Content::Map(entries) => Some(Self(entries)),
             Content::Empty => Some(Self(&[])),

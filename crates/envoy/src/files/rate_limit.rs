@@ -15,7 +15,7 @@ const ALGORITHMS: &str =
 
 /// Reads `node` as a rule, without the keys of its descriptor.
 pub(super) fn rate_limit(node: &YamlNode, report: &mut MistakeReport) -> Option<Draft> {
-    let map = Map::of(node, "config.YamlRateLimit", report)?;
+    let map = Map::from_node(node, "config.YamlRateLimit", report)?;
     let name = map.text("name", report).unwrap_or_default().to_owned();
     let replaces = replaces(&map, &name, report);
     let reported = report.len();
@@ -70,7 +70,7 @@ pub(super) fn rate_limit(node: &YamlNode, report: &mut MistakeReport) -> Option<
 fn replaces(map: &Map<'_>, own: &str, report: &mut MistakeReport) -> Vec<String> {
     let mut names = Vec::new();
     for item in map.list("replaces", "[]config.yamlReplaces", report) {
-        let Some(entry) = Map::of(item, "config.yamlReplaces", report) else { continue };
+        let Some(entry) = Map::from_node(item, "config.yamlReplaces", report) else { continue };
         let reported = report.len();
         match entry.text("name", report) {
             None if report.len() > reported => {}

@@ -24,7 +24,7 @@ impl RuleCount {
         self.rules += other.rules;
     }
 
-    /// Why there are too many for a bound of `max_rules`: the end of a sentence about the domain that was added last.
+    /// The reason why there are more than `max_rules` allows: a sentence's end about the domain that was added last.
     #[must_use]
     pub fn excess(self, max_rules: usize) -> Option<String> {
         let Self { rules, descriptors } = self;

@@ -31,7 +31,7 @@ pub struct EnvoySource {
 
 /// The result of a poll.
 #[derive(Debug)]
-pub enum Look {
+pub enum FilesPoll {
     /// No change, or a change that has not settled yet.
     Same,
     /// Changed files, which are now current.
@@ -59,20 +59,20 @@ impl EnvoySource {
         folder: impl Into<EnvoyFolder>,
         merge_domains: bool,
         isolate_domains: bool,
-    ) -> Result<(Self, Look), EnvoyErrors> {
+    ) -> Result<(Self, FilesPoll), EnvoyErrors> {
         let folder = folder.into();
         let mut source = Self {
             merge_domains,
             good: isolate_domains.then(GoodFiles::default),
             current: CurrentDomains::default(),
-            files: Settling::new(DirectoryListing::of(&folder)),
+            files: Settling::new(DirectoryListing::list(&folder)),
             folder,
             unmatched: 0,
         };
         let (set, errors) = source.read();
         match source.load(set, errors) {
-            Look::Refused(errors) => Err(errors),
-            look => Ok((source, look)),
+            FilesPoll::Refused(errors) => Err(errors),
+            polled => Ok((source, polled)),
         }
     }
 
@@ -94,24 +94,24 @@ impl EnvoySource {
     }
 
     /// Polls once.
-    pub fn poll(&mut self) -> Look {
-        if !self.files.is_settled(DirectoryListing::of(&self.folder)) {
-            return Look::Same;
+    pub fn poll(&mut self) -> FilesPoll {
+        if !self.files.is_settled(DirectoryListing::list(&self.folder)) {
+            return FilesPoll::Same;
         }
         self.load_seen()
     }
 
     /// Reads the files at once, changed or not.
-    pub fn reload(&mut self) -> Look {
-        self.files.is_settled(DirectoryListing::of(&self.folder));
+    pub fn reload(&mut self) -> FilesPoll {
+        self.files.is_settled(DirectoryListing::list(&self.folder));
         self.load_seen()
     }
 
-    fn load_seen(&mut self) -> Look {
+    fn load_seen(&mut self) -> FilesPoll {
         let (set, errors) = self.read();
         // A change during the read: the result may be inconsistent.
-        if DirectoryListing::of(&self.folder) != *self.files.seen() {
-            return Look::Same;
+        if DirectoryListing::list(&self.folder) != *self.files.seen() {
+            return FilesPoll::Same;
         }
         self.files.was_read();
         self.load(set, errors)
@@ -123,16 +123,20 @@ impl EnvoySource {
     }
 
     /// Makes what is good of `set` current.
-    fn load(&mut self, set: FileSet, errors: EnvoyErrors) -> Look {
+    fn load(&mut self, set: FileSet, errors: EnvoyErrors) -> FilesPoll {
         let warnings = set.read.warnings.clone();
         self.unmatched = set.read.unmatched;
         let is_listed = self.files.seen().failure(&self.folder).is_none();
         let (domains, refused) = match self.good.as_mut().filter(|_| is_listed) {
             Some(good) => good.take(set),
             None if errors.is_empty() => (set.read.compile(), Vec::new()),
-            None => return Look::Refused(errors),
+            None => return FilesPoll::Refused(errors),
         };
         self.current.store(Arc::new(domains));
-        if errors.is_empty() { Look::Loaded { warnings } } else { Look::Partly { warnings, errors, refused } }
+        if errors.is_empty() {
+            FilesPoll::Loaded { warnings }
+        } else {
+            FilesPoll::Partly { warnings, errors, refused }
+        }
     }
 }

@@ -37,7 +37,7 @@ type PlacedOutcome = (usize, Result<Outcome<DescriptorDecision>, RateLimitError>
 
 /// Descriptors that have the values of `by` in common.
 pub(super) struct DescriptorGroup {
-    /// What they have in common.
+    /// Values that the descriptors have in common.
     resource: String,
     /// Bills and refunds.
     forced: Vec<GroupMember>,
@@ -68,7 +68,7 @@ pub(super) fn groups(
         let (Some(common), Some(member)) = (common, GroupMember::new(place, question, shadow_mode)) else {
             continue;
         };
-        let resource = name::of(ask.domain, &common, None);
+        let resource = name::counter_name(ask.domain, &common, None);
         let at = groups.iter().position(|group| group.resource == resource).unwrap_or_else(|| {
             groups.push(DescriptorGroup { resource, forced: Vec::new(), charged: Vec::new() });
             groups.len() - 1

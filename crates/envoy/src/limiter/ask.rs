@@ -1,4 +1,4 @@
-//! What a request asks, and its answer.
+//! The question of a request, and its answer.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -28,11 +28,11 @@ pub struct RateLimitAsk<'a> {
 /// One descriptor of a request.
 #[derive(Debug, Clone, Default)]
 pub struct DescriptorAsk {
-    /// Its place in [`RateLimitAsk::entries`].
+    /// Place of the descriptor's entries in [`RateLimitAsk::entries`].
     pub entries: Range<usize>,
     /// Limit that overrides the configured one: requests per unit, and the unit's number on the wire.
     pub limit: Option<(u32, i32)>,
-    /// Its own hits. They are work already done, so they are charged even above the limit.
+    /// Hits of this descriptor alone. They are work already done, so they are charged even above the limit.
     pub hits: Option<u64>,
     /// True if the hits are given back.
     pub refund: bool,

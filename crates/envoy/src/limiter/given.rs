@@ -10,7 +10,7 @@ use weir_core::algorithm::Invalid;
 use weir_core::strategy::{FailurePolicy, Owner};
 use weir_node::limiter::InvalidField;
 
-/// How many are kept. A deployment has a handful; a caller that sends more pays for making them.
+/// The most limits that are kept. A deployment has a handful; a caller that sends more pays for making them.
 const MOST: usize = 1024;
 
 /// One worker's, by the address of their owner and by their numbers. A limit keeps its owner, so that no other one has

@@ -26,7 +26,7 @@ thread_local! {
 }
 
 /// The name of the counter of `entries` in `domain`, as they match.
-pub(super) fn of(domain: &str, entries: &[(&str, &str)], matched: Option<Matched<'_>>) -> String {
+pub(super) fn counter_name(domain: &str, entries: &[(&str, &str)], matched: Option<Matched<'_>>) -> String {
     let mut name = SPARE.take();
     name.reserve(64);
     part(&mut name, domain);
@@ -100,22 +100,25 @@ fn shortened(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::of;
+    use super::counter_name;
 
     #[test]
     fn keys_and_values_never_run_into_each_other() {
-        let joined = of("d", &[("a_b", "c")], None);
+        let joined = counter_name("d", &[("a_b", "c")], None);
         assert_eq!(joined, "1:d/3:a_b=1:c");
-        assert_eq!(of(&"d".repeat(10), &[], None), format!("10:{}", "d".repeat(10)));
-        assert_ne!(joined, of("d", &[("a", "b_c")], None));
-        assert_ne!(of("d", &[("a", "1:b/1:c=1:d")], None), of("d", &[("a", "1:b"), ("c", "d")], None));
+        assert_eq!(counter_name(&"d".repeat(10), &[], None), format!("10:{}", "d".repeat(10)));
+        assert_ne!(joined, counter_name("d", &[("a", "b_c")], None));
+        assert_ne!(
+            counter_name("d", &[("a", "1:b/1:c=1:d")], None),
+            counter_name("d", &[("a", "1:b"), ("c", "d")], None)
+        );
     }
 
     #[test]
     fn names_beyond_the_bound_are_digests() {
         let (one, other) = ("x".repeat(65_536), "x".repeat(65_535) + "y");
-        let name = of("d", &[("a", &one)], None);
+        let name = counter_name("d", &[("a", &one)], None);
         assert_eq!(name.len(), "sha256:".len() + 64);
-        assert_ne!(name, of("d", &[("a", &other)], None));
+        assert_ne!(name, counter_name("d", &[("a", &other)], None));
     }
 }

@@ -15,7 +15,7 @@ impl Overall {
     /// Over as soon as one descriptor is. Descriptors in quota mode count as over only if all of them are: each is a
     /// group with a budget of its own, and one with room is enough. An unlimited descriptor has no budget, so it is
     /// not such room.
-    pub(super) fn of(rules: &EnvoyRules, statuses: &[DescriptorStatus<'_>]) -> Self {
+    pub(super) fn new(rules: &EnvoyRules, statuses: &[DescriptorStatus<'_>]) -> Self {
         let (mut alone, mut with_quota, mut with_room) = (false, false, false);
         for status in statuses {
             alone |= !status.quota_mode && status.is_over();

@@ -26,7 +26,7 @@ pub(super) fn pose<'a>(
         envoy.recorder.happened(EnvoyEvent::UnknownDomain);
     }
     for descriptor in &ask.descriptors {
-        let found = FoundLimit::of(envoy, domain, descriptor.limit, ask.entries_of(descriptor))?;
+        let found = FoundLimit::resolve(envoy, domain, descriptor.limit, ask.entries_of(descriptor))?;
         let hits = descriptor.hits.unwrap_or(u64::from(ask.hits_addend.max(1)));
         questions.push(DescriptorQuestion {
             found,
@@ -47,7 +47,7 @@ pub(super) fn pose<'a>(
         if question.op == Op::Refund && limit.strategy().algorithms().iter().any(Algorithm::counts_denied) {
             return Err(RateLimitError::NoRefund(question.found.path().into()));
         }
-        question.name = name::of(ask.domain, ask.entries_of(descriptor), question.found.matched());
+        question.name = name::counter_name(ask.domain, ask.entries_of(descriptor), question.found.matched());
     }
     Ok(())
 }

@@ -22,7 +22,7 @@ pub(super) enum FoundLimit<'a> {
 
 impl<'a> FoundLimit<'a> {
     /// Resolves a descriptor of these entries, and of this limit of its own. In an unknown domain nothing applies, not even an override.
-    pub(super) fn of(
+    pub(super) fn resolve(
         envoy: &EnvoyLimiter,
         domain: Option<&'a Domain>,
         given: Option<(u32, i32)>,
@@ -59,7 +59,7 @@ impl<'a> FoundLimit<'a> {
         self.matched().map(|matched| matched.rule)
     }
 
-    /// How a rule of the files matched.
+    /// The match of a rule of the files.
     pub(super) fn matched(&self) -> Option<Matched<'a>> {
         match self {
             Self::Rule(matched) => Some(*matched),

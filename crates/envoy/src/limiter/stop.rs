@@ -1,6 +1,6 @@
-//! Looks at all limits of a request before any is charged, so that one that is over keeps the others from it, as
+//! Checks all limits of a request before any is charged, so that one that is over keeps the others from it, as
 //! STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT of the reference does. Two requests at once may both find room and be charged,
-//! there and here: the look is a call of its own.
+//! there and here: the check is a call of its own.
 
 use std::time::Instant;
 

@@ -9,7 +9,7 @@ use prometheus::proto::MetricType;
 use weir_node::telemetry::sampled::{Sampled, Series};
 use weir_units::Micros;
 
-/// What the client of the control plane counts. Clones share it.
+/// Counts of the control plane's client. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct XdsMetrics(Arc<XdsCounts>);
 
@@ -78,7 +78,7 @@ impl XdsMetrics {
         *self.0.state.lock() = state;
     }
 
-    /// What the client does, for people.
+    /// The state of the client, for people.
     #[must_use]
     pub fn state(&self) -> String {
         self.0.state.lock().clone()

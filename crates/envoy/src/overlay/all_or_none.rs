@@ -14,7 +14,7 @@ const SETTING: &str = "envoy.all_or_none";
 pub struct AllOrNone(Arc<[(String, Vec<String>)]>);
 
 impl AllOrNone {
-    /// These domains, each of which is named once.
+    /// Creates the list of `domains`, each of which is named once.
     pub(crate) fn new(mut domains: Vec<(String, Vec<String>)>) -> Self {
         domains.sort_unstable();
         Self(domains.into())

@@ -1,4 +1,4 @@
-//! What an entry changes of a rule.
+//! Changes of a rule by an entry.
 
 use crate::rules::{Draft, Kind, RateLimit};
 use weir_core::strategy::{ApproximateNumbers, FailurePolicy};

@@ -9,7 +9,7 @@ pub(crate) struct RulePattern(Vec<ElementPattern>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ElementPattern {
-    /// This very element.
+    /// An element with exactly this text.
     Exact(String),
     /// All that begin with this text.
     Begins(String),

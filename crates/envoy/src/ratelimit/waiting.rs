@@ -1,4 +1,4 @@
-//! What is served while there is no configuration: the metrics of the client that waits for it, and why it waits.
+//! Pages without a configuration: the metrics of the client that waits for it, and the reason for the wait.
 
 use std::io;
 use std::net::TcpListener;

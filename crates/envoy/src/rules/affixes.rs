@@ -68,7 +68,7 @@ impl<const BACK: bool, T> Affixes<BACK, T> {
     }
 }
 
-/// How an affix compares with a text.
+/// Order of an affix and a text.
 fn read<const BACK: bool>(affix: &[u8], text: &[u8]) -> Ordering {
     if BACK { affix.iter().cmp(text.iter().rev()) } else { affix.cmp(text) }
 }

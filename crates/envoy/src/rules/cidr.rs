@@ -14,7 +14,7 @@ pub struct Cidr {
     length: u8,
 }
 
-/// Why a text is no network.
+/// Reasons why a text is no network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidCidr {
     /// Not an address, or not followed by a length.

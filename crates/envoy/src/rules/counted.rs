@@ -1,4 +1,4 @@
-//! Which rules nodes count on their own.
+//! Rules that nodes count on their own.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -34,20 +34,10 @@ pub struct Domain {
 impl Domains {
     /// The domains of these names and descriptors. Of two with one name the first counts.
     #[must_use]
-    pub fn new(domains: impl IntoIterator<Item = (String, Vec<Descriptor>)>) -> Self {
+    pub fn new(domains: impl IntoIterator<Item = (impl AsRef<str>, impl AsRef<[Descriptor]>)>) -> Self {
         let (mut compiled, mut parts) = (Self::default(), SharedParts::default());
         for (name, descriptors) in domains {
-            compiled.add(&name, &descriptors, &mut parts);
-        }
-        compiled
-    }
-
-    /// The same of descriptors that are kept.
-    #[must_use]
-    pub fn of<'d>(domains: impl IntoIterator<Item = (&'d str, &'d [Descriptor])>) -> Self {
-        let (mut compiled, mut parts) = (Self::default(), SharedParts::default());
-        for (name, descriptors) in domains {
-            compiled.add(name, descriptors, &mut parts);
+            compiled.add(name.as_ref(), descriptors.as_ref(), &mut parts);
         }
         compiled
     }
@@ -96,7 +86,7 @@ impl Domains {
         self.by_name.values()
     }
 
-    /// How many domains there are.
+    /// Number of domains.
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_name.len()
@@ -110,7 +100,7 @@ impl Domains {
 }
 
 impl Domain {
-    /// Its name.
+    /// Name of the domain.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

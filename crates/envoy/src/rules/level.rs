@@ -31,14 +31,14 @@ pub(super) struct Node {
     pub(super) next: Level,
 }
 
-/// Why a descriptor was chosen among its siblings.
+/// Reason for the choice of a descriptor among its siblings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// It has the entry's own key and value as text, even where that text is also a pattern.
+    /// The entry's own key and value as text, even where that text is also a pattern.
     Exact,
-    /// It is the first pattern of the file that matches.
+    /// The first pattern of the file that matches.
     Pattern,
-    /// It is for any value of the key, and nothing else matches.
+    /// The descriptor for any value of the key, where nothing else matches.
     Default,
 }
 
@@ -47,7 +47,7 @@ pub enum How {
 pub struct Step<'a> {
     /// `key` or `key_value` of what was chosen, as it is configured.
     pub path: &'a str,
-    /// Why it was chosen.
+    /// Reason for the choice.
     pub how: How,
     /// True if it has a rule, which applies if nothing follows.
     pub has_rule: bool,

@@ -32,7 +32,7 @@ pub enum Unit {
     Year,
 }
 
-/// How the requests of a limit are counted.
+/// Algorithm of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// In windows that begin at multiples of their length: what the reference does.
@@ -49,12 +49,12 @@ pub enum Kind {
     },
     /// In a token bucket that refills evenly.
     Bucket {
-        /// How many tokens it holds.
+        /// The most tokens in the bucket.
         burst: u64,
     },
     /// In a bucket that is refilled at once, every unit.
     IntervalRefill {
-        /// How many tokens it holds.
+        /// The most tokens in the bucket.
         burst: u64,
     },
 }
@@ -77,7 +77,7 @@ impl Unit {
     pub const ALL: [Self; 7] =
         [Self::Second, Self::Minute, Self::Hour, Self::Day, Self::Week, Self::Month, Self::Year];
 
-    /// Its name, as files write it in lower case.
+    /// Name of the unit, in lower case as in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -91,7 +91,7 @@ impl Unit {
         }
     }
 
-    /// Its length.
+    /// Length of the unit.
     #[must_use]
     pub const fn seconds(self) -> u64 {
         match self {
@@ -111,7 +111,7 @@ impl Unit {
         Self::ALL.into_iter().find(|unit| unit.name().eq_ignore_ascii_case(name))
     }
 
-    /// Its number on Envoy's wire; 0 is no unit.
+    /// Number of the unit on Envoy's wire; 0 is no unit.
     #[must_use]
     pub const fn wire(self) -> i32 {
         match self {
@@ -203,7 +203,7 @@ impl RateLimit {
         self
     }
 
-    /// How many requests pass per period.
+    /// Number of requests that pass per period.
     #[must_use]
     pub const fn requests_per_unit(&self) -> u32 {
         self.requests_per_unit
@@ -215,13 +215,13 @@ impl RateLimit {
         self.unit
     }
 
-    /// How many units the period has.
+    /// Number of units in the period.
     #[must_use]
     pub const fn unit_multiplier(&self) -> u32 {
         self.unit_multiplier
     }
 
-    /// How they are counted.
+    /// Algorithm of the limit.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         self.kind

@@ -11,7 +11,7 @@ pub const MAX_REGEX: usize = 512;
 /// Bound of one compiled expression, or of one automaton, in bytes.
 const MAX_COMPILED: usize = 1 << 20;
 
-/// Why a text cannot be a regular expression here.
+/// Reasons why a text cannot be a regular expression here.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidRegex {
     /// More than [`MAX_REGEX`] bytes.

@@ -7,7 +7,7 @@ use super::{Metadata, RateLimit};
 /// A rule. Whatever leads to it is fixed when it is compiled, so nothing need be gathered on the way.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// Its place among all rules of its [`super::Domains`], counted from 0 without gaps.
+    /// Place among all rules of its [`super::Domains`], counted from 0 without gaps.
     pub index: usize,
     /// The name of its domain.
     pub domain: Arc<str>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Descriptor, Kind, RateLimit, RuleEntry, Unit};
 use weir_core::strategy::Owner;
 
-/// What equal limits have in common, and can be hashed.
+/// The part of a limit that can be hashed, and is the same in equal limits.
 type Numbers = (u32, Unit, u32, Kind);
 
 /// Limits, entries and texts that were seen before, to be used again in the place of equal ones.

@@ -26,9 +26,9 @@ impl Default for HeaderNames {
     }
 }
 
-/// They describe the last limit that denies the request by itself or, if none does, the one with the least remaining.
+/// Headers of the last limit that denies the request by itself or, if none does, of the one with the least remaining.
 /// There are none without a limit.
-pub(super) fn of<'n>(
+pub(super) fn limit_headers<'n>(
     names: &'n HeaderNames,
     answer: &RateLimitAnswer<'_>,
 ) -> impl Iterator<Item = (&'n str, u64)> {

@@ -26,7 +26,7 @@ pub struct JsonAnswer {
     pub text: String,
 }
 
-/// Why there is no answer.
+/// Errors in place of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JsonError {
     /// The request is mistaken.

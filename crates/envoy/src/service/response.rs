@@ -18,7 +18,7 @@ pub(super) fn write(
         nested(out, 2, |out| StatusFields::new(one).write(out));
     }
     if let Some(names) = &answers.headers {
-        for (name, value) in headers::of(names, answer) {
+        for (name, value) in headers::limit_headers(names, answer) {
             nested(out, 3, |out| {
                 text(out, 1, name);
                 text(out, 2, itoa::Buffer::new().format(value));
@@ -45,7 +45,7 @@ const fn code(over: bool) -> u64 {
 /// Most seconds that are packed with what remains: five sevens of bits.
 const MOST_SECONDS: u64 = (1 << 35) - 1;
 
-/// What a status says.
+/// Content of a status.
 #[derive(Clone, Copy)]
 struct StatusFields<'a> {
     code: u64,

@@ -1,6 +1,6 @@
-//! How the directory of Envoy's files is laid out.
+//! Layouts of the directory with Envoy's files.
 
-/// How a directory is laid out.
+/// Layout of a directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum EnvoyLayout {
     /// All files count, under their paths.
@@ -12,7 +12,7 @@ pub enum EnvoyLayout {
     Below(String),
 }
 
-/// What precedes the text in the names of [`EnvoyLayout::Below`].
+/// The start of the text that gives [`EnvoyLayout::Below`].
 const BELOW: &str = "below ";
 
 impl EnvoyLayout {
@@ -20,10 +20,10 @@ impl EnvoyLayout {
     pub(super) const KEY: &'static str = "layout";
     /// The path of that key.
     pub(crate) const PATH: &'static str = "envoy.layout";
-    /// How [`Dotted`](Self::Dotted) is given.
+    /// The text that gives [`Dotted`](Self::Dotted).
     pub(crate) const DOTTED: String = String::new();
 
-    /// How [`Below`](Self::Below) is given.
+    /// Returns the text that gives [`Below`](Self::Below).
     pub(crate) fn below(start: &str) -> String {
         format!("{BELOW}{start}")
     }

@@ -19,11 +19,11 @@ const LONGEST: Micros = Micros::from_secs(3600);
 /// A control plane that sends Envoy's domains.
 #[derive(Debug, Clone, PartialEq)]
 pub struct XdsConfig {
-    /// Its address.
+    /// Address of the control plane.
     pub server: String,
     /// The name by which the control plane chooses what to send.
     pub node_id: String,
-    /// What else the node says of itself: `KEY=VALUE,KEY=VALUE`.
+    /// Metadata of the node: `KEY=VALUE,KEY=VALUE`.
     pub node_metadata: Option<String>,
     /// Headers of the call: `NAME:VALUE,NAME:VALUE`.
     pub call_headers: Option<Secret>,
@@ -33,7 +33,7 @@ pub struct XdsConfig {
     pub min_backoff: Micros,
     /// The longest time between attempts to connect.
     pub max_backoff: Micros,
-    /// Whether no port is opened before the first configuration has arrived.
+    /// True if no port is opened before the first configuration has arrived.
     pub wait_for_first: bool,
     /// TLS of the connection.
     pub tls: Option<XdsTlsConfig>,
@@ -50,7 +50,7 @@ pub struct XdsTlsConfig {
     pub key_file: Option<PathBuf>,
     /// The name that the server's certificate must have.
     pub server_name: Option<String>,
-    /// How mistakes of these settings name them.
+    /// Names of these settings in mistakes.
     pub names: XdsTlsNames,
 }
 

@@ -1,6 +1,6 @@
 //! Names of the settings of TLS to a control plane, as their mistakes name them.
 
-/// Where each setting is given: its path, or the variable that it was mapped from.
+/// The source of each setting: its path, or the variable that it was mapped from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct XdsTlsNames(pub(super) [String; Self::KEYS.len()]);
 

@@ -22,7 +22,7 @@ impl Backoff {
         self.next = self.min;
     }
 
-    /// How long to wait now.
+    /// Returns the time to wait now, and doubles the next one.
     pub(super) fn next(&mut self) -> Duration {
         let whole = self.next;
         self.next = (whole * 2).min(self.max);

@@ -22,10 +22,10 @@ use tonic::codegen::Service;
 use tonic::transport::Uri;
 use weir_node::tls::{ClientTlsFiles, client_config};
 
-/// How long connecting and the handshake may take together.
+/// Timeout of connecting together with the handshake.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long sent bytes may stay unacknowledged, and silence before the kernel asks whether the peer is there.
+/// Longest time that sent bytes stay unacknowledged, and silence before the kernel probes the peer.
 const USER_TIMEOUT: Duration = Duration::from_secs(30);
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(15);
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(5);
@@ -99,7 +99,7 @@ impl XdsConnector {
     }
 }
 
-/// What is wrong in the server's certificate, if that is what a handshake failed of.
+/// The fault of the server's certificate, if the handshake failed because of it.
 fn refused_certificate(error: &io::Error) -> Option<&CertificateError> {
     match error.get_ref()?.downcast_ref::<rustls::Error>()? {
         rustls::Error::InvalidCertificate(reason) => Some(reason),

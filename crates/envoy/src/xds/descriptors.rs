@@ -29,7 +29,7 @@ pub(super) struct LevelReader<'r> {
     /// The name of the resource.
     pub(super) resource: &'r str,
     pub(super) mistakes: &'r mut Mistakes,
-    /// What the rules of the set share.
+    /// Parts that the rules of the set share.
     pub(super) parts: &'r mut SharedParts,
 }
 

@@ -1,4 +1,4 @@
-//! Which answer a set gets, and when.
+//! The answer to a set, and its time.
 //!
 //! A refusal names the version before, so a server sends the set again at once, for ever, and nothing newer before that is
 //! refused, too. A set that was refused last is therefore neither read nor logged again. The second refusal names the
@@ -47,7 +47,7 @@ struct RefusedSet {
     wait: Duration,
 }
 
-/// What a set is.
+/// The news in a set.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SetNews {
     /// Another one, which must be read.
@@ -83,7 +83,7 @@ impl XdsExchange {
         self.request(String::new(), None)
     }
 
-    /// What a set is, by its content, after this number of changes of the overlay.
+    /// The news in a set by its content, after this number of changes of the overlay.
     pub(super) fn news(&mut self, response: &DiscoveryResponse, overlays: u64) -> SetNews {
         let found = digest_of(&response.resources, overlays);
         let longest = self.longest_wait;

@@ -1,4 +1,4 @@
-//! What a resource has before it is decoded: its domain, its name, and how many rules.
+//! The outline of a resource before it is decoded: the domain, the name, and the number of rules.
 //!
 //! A message of two bytes becomes hundreds in memory, so rules are counted first.
 

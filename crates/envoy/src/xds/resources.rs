@@ -30,12 +30,12 @@ struct ReadDomain {
     resources: usize,
 }
 
-/// What holds for all sets.
+/// Rules for all sets.
 #[derive(Debug, Clone)]
 pub(super) struct SetRules {
     /// True if resources may share a domain.
     pub(super) merge_domains: bool,
-    /// How many rules a set may have.
+    /// The most rules in a set.
     pub(super) max_rules: usize,
     pub(super) overlay: EnvoyOverlay,
 }

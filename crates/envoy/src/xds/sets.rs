@@ -27,7 +27,7 @@ pub struct XdsSets {
 #[derive(Debug)]
 struct ReadSets {
     rules: SetRules,
-    /// How often the overlay has changed.
+    /// Number of changes of the overlay.
     overlays: u64,
     good: GoodDomains,
     /// The last set, as it was received.
@@ -46,7 +46,7 @@ impl XdsSets {
         Self { sets: Arc::new(Mutex::new(sets)), overlaid: Arc::default() }
     }
 
-    /// How often the overlay has changed: under another one, the same set is to be read again.
+    /// Number of changes of the overlay. Under another overlay, the same set is read again.
     pub(super) fn overlays(&self) -> u64 {
         self.sets.lock().overlays
     }

@@ -1,4 +1,4 @@
-//! What the control plane has sent, for whoever makes snapshots of it.
+//! The news from the control plane, for the next snapshot.
 
 use std::fmt;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use weir_config::MAX_ERRORS;
-use weir_envoy::files::{EnvoyFiles, EnvoyFolder, EnvoySource, Look, MAX_ENVOY_FILE, MAX_ENVOY_FILES};
+use weir_envoy::files::{EnvoyFiles, EnvoyFolder, EnvoySource, FilesPoll, MAX_ENVOY_FILE, MAX_ENVOY_FILES};
 use weir_envoy::settings::EnvoyConfig;
 
 use super::parse;
@@ -89,8 +89,8 @@ fn rules_are_bounded_over_all_files() {
                     (line 6, column 9)";
     let errors = EnvoyFiles::load(source(5), false).unwrap_err().to_string();
     assert!(errors.ends_with(expected) && errors.lines().count() == 1, "{errors}");
-    let (source, look) = EnvoySource::open(source(5), false, true).unwrap();
-    let Look::Partly { errors, refused, .. } = look else { panic!("{look:?}") };
+    let (source, polled) = EnvoySource::open(source(5), false, true).unwrap();
+    let FilesPoll::Partly { errors, refused, .. } = polled else { panic!("{polled:?}") };
     assert!(errors.to_string().ends_with(expected), "{errors}");
     let names: Vec<&str> = refused.iter().map(|domain| domain.name.as_str()).collect();
     assert_eq!((names, source.current().load().rules().len()), (vec!["c"], 5));

@@ -24,7 +24,7 @@ fn domains(count: u32) -> Domains {
     domain(all)
 }
 
-/// What one round takes at best, and how many of its descriptors match.
+/// The shortest time of a round, and the number of its descriptors that match.
 fn round(domain: &Domain, last: u32) -> (Duration, usize) {
     let asked = [
         ("exact", format!("value-{last}")),

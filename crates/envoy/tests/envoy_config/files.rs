@@ -1,4 +1,4 @@
-//! What files say, and what of it has no effect.
+//! The content of files, and the part of it without effect.
 
 use weir_core::algorithm::{Algorithm, Rate};
 use weir_core::strategy::FailurePolicy;

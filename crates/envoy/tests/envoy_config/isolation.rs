@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use weir_envoy::files::{EnvoyFolder, EnvoySource, Look, RefusedDomain};
+use weir_envoy::files::{EnvoyFolder, EnvoySource, FilesPoll, RefusedDomain};
 use weir_envoy::settings::EnvoyLayout;
 
 use super::reload::{settled, write};
@@ -16,11 +16,11 @@ fn file(domain: &str, requests: u32) -> String {
 
 const BAD: &str = "descriptors: [{ key: '' }]";
 
-fn open(folder: &Path) -> (EnvoySource, Look) {
+fn open(folder: &Path) -> (EnvoySource, FilesPoll) {
     EnvoySource::open(folder, false, true).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-/// What serves for each domain: its limit, `none` where it is missing, `-` where nobody knows it.
+/// The limit of each domain; `none` where it is missing, `-` where nobody knows it.
 fn serving(source: &EnvoySource, domains: &[&str]) -> Vec<String> {
     let current = source.current().load_full();
     let one = |name: &&str| match current.find(name).map(|domain| domain.find([("k", "v")])) {
@@ -34,8 +34,8 @@ fn serving(source: &EnvoySource, domains: &[&str]) -> Vec<String> {
     domains.iter().map(one).collect()
 }
 
-fn refused(look: Look) -> (String, Vec<RefusedDomain>) {
-    let Look::Partly { errors, refused, .. } = look else { panic!("{look:?}") };
+fn refused(polled: FilesPoll) -> (String, Vec<RefusedDomain>) {
+    let FilesPoll::Partly { errors, refused, .. } = polled else { panic!("{polled:?}") };
     (errors.to_string(), refused)
 }
 
@@ -49,8 +49,8 @@ fn a_bad_domain_keeps_its_last_good_version_while_others_change() {
     let at = folder.path();
     write(at, "a.yaml", &file("a", 1));
     write(at, "b.yaml", &file("b", 1));
-    let (mut source, look) = open(at);
-    assert!(matches!(look, Look::Loaded { .. }));
+    let (mut source, polled) = open(at);
+    assert!(matches!(polled, FilesPoll::Loaded { .. }));
     write(at, "a.yaml", &file("a", 20));
     write(at, "b.yaml", &format!("domain: b\n{BAD}"));
     let (errors, bad) = refused(settled(&mut source));
@@ -62,10 +62,10 @@ fn a_bad_domain_keeps_its_last_good_version_while_others_change() {
     assert_eq!(refused(settled(&mut source)).1, [domain("b", true)]);
     assert_eq!(serving(&source, &["a", "b"]), ["3", "1"]);
     write(at, "b.yaml", &file("b", 400));
-    assert!(matches!(settled(&mut source), Look::Loaded { .. }));
+    assert!(matches!(settled(&mut source), FilesPoll::Loaded { .. }));
     assert_eq!(serving(&source, &["a", "b"]), ["3", "400"]);
     fs::remove_file(at.join("b.yaml")).unwrap();
-    assert!(matches!(settled(&mut source), Look::Loaded { .. }));
+    assert!(matches!(settled(&mut source), FilesPoll::Loaded { .. }));
     assert_eq!(serving(&source, &["a", "b"]), ["3", "-"], "what is removed is gone");
 }
 
@@ -86,7 +86,7 @@ fn of_a_domain_that_is_given_twice_all_copies_are_bad() {
     assert_eq!(serving(&source, &["a", "b", "new", "other"]), ["1", "30", "none", "-"]);
     fs::remove_file(at.join("again.yaml")).unwrap();
     fs::remove_file(at.join("new1.yaml")).unwrap();
-    assert!(matches!(settled(&mut source), Look::Loaded { .. }));
+    assert!(matches!(settled(&mut source), FilesPoll::Loaded { .. }));
     assert_eq!(serving(&source, &["a", "b", "new"]), ["1", "30", "20"]);
 }
 
@@ -108,7 +108,7 @@ fn a_file_that_does_not_parse_keeps_the_domain_that_it_had() {
     assert_eq!(refused(settled(&mut source)).1, [domain("a", true)]);
     assert_eq!(serving(&source, &["a"]), ["1"]);
     fs::remove_file(at.join("below/a.yaml")).unwrap();
-    assert!(matches!(settled(&mut source), Look::Loaded { .. }));
+    assert!(matches!(settled(&mut source), FilesPoll::Loaded { .. }));
     assert_eq!(serving(&source, &["a"]), ["200"]);
 }
 
@@ -119,11 +119,11 @@ fn a_file_that_was_never_read_hides_domains() {
     let at = folder.path();
     write(at, "a.yaml", &file("a", 1));
     write(at, "b.yaml", "domain: [");
-    let (mut source, look) = open(at);
-    assert_eq!(refused(look).1, []);
+    let (mut source, polled) = open(at);
+    assert_eq!(refused(polled).1, []);
     assert_eq!(serving(&source, &["a", "anything"]), ["1", "none"]);
     write(at, "b.yaml", &file("b", 20));
-    assert!(matches!(settled(&mut source), Look::Loaded { .. }));
+    assert!(matches!(settled(&mut source), FilesPoll::Loaded { .. }));
     assert_eq!(serving(&source, &["a", "b", "anything"]), ["1", "20", "-"]);
 }
 
@@ -150,10 +150,10 @@ fn a_directory_that_is_away_changes_nothing() {
     let (mut source, _) = open(at);
     let away = at.with_extension("away");
     fs::rename(at, &away).unwrap();
-    assert!(matches!(settled(&mut source), Look::Refused(_)));
+    assert!(matches!(settled(&mut source), FilesPoll::Refused(_)));
     assert_eq!(serving(&source, &["a"]), ["1"]);
     fs::rename(&away, at).unwrap();
-    assert!(matches!(settled(&mut source), Look::Loaded { .. }));
+    assert!(matches!(settled(&mut source), FilesPoll::Loaded { .. }));
 }
 
 #[test]
@@ -171,8 +171,8 @@ fn a_watched_root_has_the_files_of_one_directory_under_dotted_names() {
     std::os::unix::fs::symlink(at.join("nowhere"), at.join("dangling")).unwrap();
     write(at, "config/.hidden.yaml", "nonsense: [");
     let root = EnvoyFolder::new(at, EnvoyLayout::Below("config".to_owned()));
-    let (source, look) = EnvoySource::open(root, false, true).unwrap();
-    assert_eq!(refused(look).0, "config.deep.b.yaml: descriptor has empty key (line 2, column 15)");
+    let (source, polled) = EnvoySource::open(root, false, true).unwrap();
+    assert_eq!(refused(polled).0, "config.deep.b.yaml: descriptor has empty key (line 2, column 15)");
     assert_eq!(serving(&source, &["a", "c", "b", "d"]), ["1", "1", "none", "-"]);
     let all = EnvoyFolder::new(at.join("config"), EnvoyLayout::Dotted);
     let errors = EnvoySource::open(all, false, false).unwrap_err().to_string();

@@ -3,7 +3,7 @@
 use weir::features;
 use weir_config::Config;
 use weir_core::strategy::FailurePolicy;
-use weir_envoy::files::{EnvoyFiles, EnvoyFolder, EnvoySource, Look};
+use weir_envoy::files::{EnvoyFiles, EnvoyFolder, EnvoySource, FilesPoll};
 use weir_envoy::rules::{Domains, Kind, RateLimit, Unit};
 use weir_envoy::settings::EnvoyConfig;
 use weir_units::Micros;
@@ -89,7 +89,7 @@ fn laid_over(rules: &str) -> Result<(Limits, Vec<String>), String> {
     Ok((limits.collect(), warnings))
 }
 
-fn of(limits: &[(String, RateLimit)], label: &str) -> RateLimit {
+fn limit_of(limits: &[(String, RateLimit)], label: &str) -> RateLimit {
     limits.iter().find(|(name, _)| name.starts_with(label)).unwrap_or_else(|| panic!("{label}")).1.clone()
 }
 
@@ -104,15 +104,15 @@ fn an_entry_changes_how_rules_count() {
          { domain: d, path: 'route=two', bill: false }",
     )
     .unwrap();
-    let first = of(&limits, "rule-0");
+    let first = limit_of(&limits, "rule-0");
     assert_eq!((first.kind(), first.requests_per_unit()), (Kind::Bucket { burst: 7 }, 10));
     assert_eq!(first.strategy().on_store_failure(), FailurePolicy::Allow);
     assert_eq!(first.unit_multiplier(), 1, "only the most specific entry counts");
-    let second = of(&limits, "rule-1");
+    let second = limit_of(&limits, "rule-1");
     assert_eq!(second.kind(), Kind::FixedWindow { count_rejected: true });
     assert_eq!((second.unit_multiplier(), second.bills(), second.own_max_debt()), (3, true, Some(Some(5))));
-    assert_eq!(of(&limits, "\"a,b\"").kind(), Kind::SlidingWindow);
-    assert_eq!(of(&limits, "own").kind(), Kind::SlidingLog { count_rejected: false });
+    assert_eq!(limit_of(&limits, "\"a,b\"").kind(), Kind::SlidingWindow);
+    assert_eq!(limit_of(&limits, "own").kind(), Kind::SlidingLog { count_rejected: false });
     assert_eq!(
         warnings,
         [
@@ -274,8 +274,8 @@ fn a_mistake_concerns_its_domain() {
     let overlay = config("{ domain: d, path: 'route=one,*', burst: 1 }").unwrap().rules;
     let folder = EnvoyFolder::from(folder.path()).with_overlay(overlay);
     assert!(EnvoySource::open(folder.clone(), false, false).is_err());
-    let (source, look) = EnvoySource::open(folder, false, true).unwrap();
-    let Look::Partly { refused, .. } = look else { panic!("{look:?}") };
+    let (source, polled) = EnvoySource::open(folder, false, true).unwrap();
+    let FilesPoll::Partly { refused, .. } = polled else { panic!("{polled:?}") };
     assert_eq!((refused.len(), refused[0].name.as_str()), (1, "d"));
     assert!(source.current().load().find("e").is_some());
 }

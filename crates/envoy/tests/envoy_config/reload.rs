@@ -1,4 +1,4 @@
-//! A directory that changes: which files count, and what serves after each look.
+//! A directory that changes: which files count, and what serves after each poll.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use weir_envoy::files::{EnvoyFiles, EnvoySource, Look};
+use weir_envoy::files::{EnvoyFiles, EnvoySource, FilesPoll};
 use weir_node::readiness::{FileKind, RefusedFiles};
 use weir_node::watch::{ReloadReport, ReloadRequests, WatchedFiles, watch};
 
@@ -26,15 +26,15 @@ impl WatchedFiles for Reported {
 
     fn poll(&mut self) -> Option<ReloadReport> {
         let found = self.source.poll();
-        if !matches!(found, Look::Same) {
-            let _ = self.report.send(matches!(found, Look::Loaded { .. })); // nobody listens at the end
+        if !matches!(found, FilesPoll::Same) {
+            let _ = self.report.send(matches!(found, FilesPoll::Loaded { .. })); // nobody listens at the end
         }
         None
     }
 
     fn reload(&mut self) -> ReloadReport {
         let found = self.source.reload();
-        let _ = self.report.send(matches!(found, Look::Loaded { .. }));
+        let _ = self.report.send(matches!(found, FilesPoll::Loaded { .. }));
         Ok(())
     }
 }
@@ -53,14 +53,14 @@ fn open(folder: &Path) -> EnvoySource {
     EnvoySource::open(folder, false, false).unwrap_or_else(|errors| panic!("{errors}")).0
 }
 
-/// What serves.
+/// The limit in force.
 fn serving(source: &EnvoySource) -> Option<u32> {
     limit_of(&source.current().load(), "k=x")
 }
 
-/// The first look sees a change, the second that it is over.
-pub(super) fn settled(source: &mut EnvoySource) -> Look {
-    assert!(matches!(source.poll(), Look::Same), "a change may not be over yet");
+/// The first poll sees a change, the second that it is over.
+pub(super) fn settled(source: &mut EnvoySource) -> FilesPoll {
+    assert!(matches!(source.poll(), FilesPoll::Same), "a change may not be over yet");
     source.poll()
 }
 
@@ -107,23 +107,23 @@ fn a_directory_that_is_not_there_or_is_mistaken_does_not_open() {
 #[test]
 fn a_file_that_is_added_replaced_or_removed_is_noticed() {
     let folder = scratch::dir("envoy-");
-    let (mut source, look) = EnvoySource::open(folder.path(), false, false).unwrap();
-    let Look::Loaded { warnings } = look else { panic!("{look:?}") };
+    let (mut source, polled) = EnvoySource::open(folder.path(), false, false).unwrap();
+    let FilesPoll::Loaded { warnings } = polled else { panic!("{polled:?}") };
     let path = folder.path().display();
     assert_eq!(warnings, [format!("{path}: there are no files in it, so nothing is limited")]);
     assert_eq!(serving(&source), None);
-    assert!(matches!(source.poll(), Look::Same));
+    assert!(matches!(source.poll(), FilesPoll::Same));
     write(folder.path(), "a.yaml", &file(50));
-    assert!(matches!(settled(&mut source), Look::Loaded { .. }));
+    assert!(matches!(settled(&mut source), FilesPoll::Loaded { .. }));
     assert_eq!(serving(&source), Some(50));
     // Editors write another file and rename it.
     write(folder.path(), ".a.yaml.new", &file(60));
     fs::rename(folder.path().join(".a.yaml.new"), folder.path().join("a.yaml")).unwrap();
-    assert!(matches!(settled(&mut source), Look::Loaded { .. }));
+    assert!(matches!(settled(&mut source), FilesPoll::Loaded { .. }));
     assert_eq!(serving(&source), Some(60));
-    assert!(matches!(source.poll(), Look::Same));
+    assert!(matches!(source.poll(), FilesPoll::Same));
     fs::remove_file(folder.path().join("a.yaml")).unwrap();
-    assert!(matches!(settled(&mut source), Look::Loaded { .. }));
+    assert!(matches!(settled(&mut source), FilesPoll::Loaded { .. }));
     assert_eq!(serving(&source), None);
 }
 
@@ -135,24 +135,24 @@ fn a_bad_set_is_kept_out_until_it_is_good_again() {
     let mut source = open(folder.path());
     write(folder.path(), "a.yaml", &file(2));
     write(folder.path(), "b.yaml", "domain: b\ndescriptors: [{ key: k, ratelimit: {} }]");
-    let Look::Refused(errors) = settled(&mut source) else { panic!("it is accepted") };
+    let FilesPoll::Refused(errors) = settled(&mut source) else { panic!("it is accepted") };
     let expected =
         "b.yaml: config error, unknown key 'ratelimit'; did you mean 'rate_limit'? (line 2, column 25)";
     assert!(errors.to_string().ends_with(expected), "{errors}");
     assert_eq!(serving(&source), Some(1));
-    assert!(matches!(source.poll(), Look::Same), "the error is reported once");
-    assert!(matches!(source.poll(), Look::Same));
+    assert!(matches!(source.poll(), FilesPoll::Same), "the error is reported once");
+    assert!(matches!(source.poll(), FilesPoll::Same));
     write(folder.path(), "b.yaml", "domain: b");
-    assert!(matches!(settled(&mut source), Look::Loaded { .. }));
+    assert!(matches!(settled(&mut source), FilesPoll::Loaded { .. }));
     assert_eq!(serving(&source), Some(2));
 
     // The directory itself may be away for a moment.
     let away = folder.path().with_extension("away");
     fs::rename(folder.path(), &away).unwrap();
-    assert!(matches!(settled(&mut source), Look::Refused(_)));
+    assert!(matches!(settled(&mut source), FilesPoll::Refused(_)));
     assert_eq!(serving(&source), Some(2));
     fs::rename(&away, folder.path()).unwrap();
-    assert!(matches!(settled(&mut source), Look::Loaded { .. }));
+    assert!(matches!(settled(&mut source), FilesPoll::Loaded { .. }));
 }
 
 /// As the kubelet does it: files are links into `..data`, which is a link that is swapped.
@@ -171,7 +171,7 @@ fn a_swapped_config_map_is_noticed() {
     symlink("..2026_02", at.join("..data_tmp")).unwrap();
     fs::rename(at.join("..data_tmp"), at.join("..data")).unwrap();
     fs::remove_dir_all(at.join("..2026_01")).unwrap();
-    assert!(matches!(settled(&mut source), Look::Loaded { .. }));
+    assert!(matches!(settled(&mut source), FilesPoll::Loaded { .. }));
     assert_eq!(serving(&source), Some(2));
 }
 
@@ -181,9 +181,9 @@ fn a_file_that_is_still_being_written_is_waited_for() {
     let mut source = open(folder.path());
     for requests in 1..5 {
         write(folder.path(), "a.yaml", &format!("{}{}", file(requests), " ".repeat(requests as usize)));
-        assert!(matches!(source.poll(), Look::Same));
+        assert!(matches!(source.poll(), FilesPoll::Same));
     }
-    assert!(matches!(source.poll(), Look::Loaded { .. }));
+    assert!(matches!(source.poll(), FilesPoll::Loaded { .. }));
     assert_eq!(serving(&source), Some(4));
 }
 

@@ -45,7 +45,7 @@ fn it_says_everything_or_nothing() {
     assert!(parse("envoy: { headers: true }").unwrap_err().contains("no strategy is configured"));
 }
 
-/// What would make a denied request charge something, or what is not meant.
+/// Settings that would make a denied request charge something, or that are not meant.
 #[test]
 fn all_or_none_is_refused_beside_what_contradicts_it() {
     for (settings, reason) in [

@@ -1,4 +1,4 @@
-//! What we read and write ourselves of Envoy's messages, compared with the generated types.
+//! Envoy's messages as we read and write them ourselves, compared with the generated types.
 
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ async fn repeated_messages_are_merged() {
 }
 
 proptest! {
-    /// What the generated type reads of damaged bytes is what we read of them, and where it reads
+    /// Damaged bytes read alike by us and by the generated type, and where it reads
     /// nothing, nothing is decided. What we write is what it writes.
     #[test]
     fn messages_are_read_and_written_as_the_generated_types_do(

@@ -10,7 +10,7 @@ use crate::support::Accelerators;
 use crate::support::server::Server;
 
 const REQUESTS: usize = 10_000;
-/// Where not everything is as it is by default.
+/// Number of requests in the tests with other settings than the default.
 const FEWER: usize = 500;
 const CONNECTIONS: usize = 20;
 const LIMIT: usize = 100;
@@ -53,7 +53,7 @@ async fn exactly_the_limit(store: StoreConfig, name: &str, requests: usize) {
     assert_eq!(codes("st [crowd=e]@100/DAY +3").await, [LIMIT / 3]);
 }
 
-/// How often each descriptor was OK.
+/// Counts the answers with OK of each descriptor.
 async fn codes(server: &Server, asked: &str, requests: usize) -> Vec<usize> {
     let asked = request(asked);
     let mut asking = Vec::with_capacity(requests);

@@ -1,4 +1,4 @@
-//! What the metrics page says of Envoy's requests and rules.
+//! The metrics page about Envoy's requests and rules.
 
 use std::collections::BTreeMap;
 use std::fs;

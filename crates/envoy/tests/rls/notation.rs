@@ -47,7 +47,7 @@ fn descriptor(word: &str) -> RateLimitDescriptor {
     RateLimitDescriptor { entries: entries.collect(), limit, hits_addend, is_negative_hits }
 }
 
-/// What was answered, as a case writes it.
+/// An answer in the notation of the cases.
 pub(super) fn answer(answer: &Result<RateLimitResponse, Status>) -> String {
     let response = match answer {
         Ok(response) => response,

@@ -12,7 +12,7 @@ use crate::support::server::{BASE, Server};
 /// A case of the reference's, or of ours: what is asked, and what is answered.
 #[derive(Clone, Copy)]
 pub(super) struct Case {
-    /// Its number in the list of the reference's cases, or what it shows.
+    /// Number in the list of the reference's cases, or the subject of the case.
     pub(super) name: &'static str,
     /// Lines of [`super::notation`], and:
     ///

@@ -1,4 +1,4 @@
-//! What no line of a case can say: lengths, many descriptors, every unit.
+//! Behaviour that no line of a case can express: lengths, many descriptors, every unit.
 
 use weir_config::StoreConfig;
 use weir_envoy::settings::EnvoyConfig;

@@ -98,7 +98,7 @@ async fn the_counts_of_a_rule_survive_a_reload_of_its_file() {
     assert!(metrics.contains("\nweir_envoy_hits_total{domain=\"d\",rule=\"k\"} 3\n"), "{metrics}");
 }
 
-/// What a connection has sent before is answered by the rules in force, also where the same names now mean something else.
+/// The rules in force answer on a connection with earlier requests, also where the same names now mean something else.
 #[tokio::test]
 async fn an_open_connection_follows_every_change_of_its_rules() {
     let folder = scratch::dir("envoy-changes");

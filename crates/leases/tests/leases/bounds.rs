@@ -14,7 +14,7 @@ use crate::support::random;
 
 const TTL: u64 = 1_000;
 
-/// What a holder does next, and how long after the step before.
+/// The next action of a holder, and the pause after the step before.
 #[derive(Debug, Clone)]
 struct Step {
     pause: u64,
@@ -35,7 +35,7 @@ enum Action {
 const TIERS: [&str; 3] = ["gold", "silver", "none"];
 const HOLDERS: usize = 8;
 
-/// What its holders believe, by the answers that they got.
+/// The belief of the holders, by the answers that they got.
 #[derive(Default)]
 struct Holders {
     /// Weight and end of the leases that were not released.

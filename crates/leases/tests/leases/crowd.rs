@@ -59,7 +59,7 @@ async fn exactly_the_permits(store: StoreConfig, callers: usize) {
     assert_eq!(granted(&server, "second", callers / 10).await, LIMIT);
 }
 
-/// How many of all callers, each with an id of its own, get a permit. All others are denied.
+/// Counts the callers that get a permit. Each has an id of its own, and all others are denied.
 async fn granted(server: &Server, round: &str, callers: usize) -> usize {
     let mut asking = Vec::with_capacity(callers);
     for connection in 0..CONNECTIONS {

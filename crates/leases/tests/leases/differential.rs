@@ -37,14 +37,14 @@ struct Story {
 #[derive(Debug, Clone)]
 struct Call {
     clock: ClockStep,
-    /// Whether it is made together with the one before: at its time, and under its configuration.
+    /// True if the step is made together with the one before: at its time, and under its configuration.
     together: bool,
-    /// Which of two keys.
+    /// Index of one of two keys.
     key: usize,
     id: usize,
     tier: usize,
     op: LeaseOp,
-    /// Whether the second configuration is in force.
+    /// True if the second configuration is in force.
     changed: bool,
 }
 

@@ -21,7 +21,7 @@ async fn call(leases: &ProcessLeases, strategy: &Arc<Strategy>, consumer: &str, 
     leases.lease(&ask).await.unwrap().outcome
 }
 
-/// When the budget is used up, new acquisitions are refused and no lease is lost. Ended and released leases free it.
+/// A used-up budget refuses new acquisitions and loses no lease. Ended and released leases free it.
 #[tokio::test]
 async fn a_full_budget_refuses_and_evicts_nothing() {
     let clock = ManualClock::at(Micros(START));

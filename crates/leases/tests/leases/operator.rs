@@ -1,4 +1,4 @@
-//! What operators do with leases: list them page by page, and release them; the same on every store.
+//! Leases in the hands of operators, who list them page by page and release them; the same on every store.
 
 use std::collections::HashMap;
 

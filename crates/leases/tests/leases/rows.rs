@@ -16,7 +16,7 @@ use weir_units::Micros;
 use super::world::{self, START};
 use crate::support::vectors::{folder, is_of_leases};
 
-/// How far an estimate may be from that of a row.
+/// The largest difference between an estimate and that of a row.
 const TOLERANCE: f64 = 1e-9;
 
 #[tokio::test]
@@ -118,7 +118,7 @@ fn op(table: &RawTable, row: &RawRow) -> LeaseOp {
     }
 }
 
-/// What a row may expect, by name.
+/// Values that a row may expect, by name.
 fn observed(table: &str, name: &str, answer: &LeaseAnswer, op: &LeaseOp) -> Value {
     match (name, answer.outcome) {
         ("allowed", outcome) => matches!(outcome, LeaseOutcome::Held { .. }).into(),

@@ -63,7 +63,7 @@ fn rules() -> Rules {
     Rules::new(strategies, Resources::new(resources)).with_access(none(), own)
 }
 
-/// It said that all permits were in use, of a million of which a few thousand were.
+/// The error must not name permits, of which a few thousand of a million are in use.
 #[tokio::test]
 async fn a_lease_that_is_refused_for_memory_says_so() {
     let rules =

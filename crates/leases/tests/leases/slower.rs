@@ -62,7 +62,7 @@ struct Service<'a, S> {
     store: &'a S,
     clock: &'a ManualClock,
     strategy: Arc<Strategy>,
-    /// When each piece of work ends, and its number.
+    /// End of each piece of work, and its number.
     working: BTreeSet<(Micros, u64)>,
     begun: u64,
     limit: u64,

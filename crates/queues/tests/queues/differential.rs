@@ -28,11 +28,11 @@ struct Story {
 #[derive(Debug, Clone)]
 struct Call {
     clock: ClockStep,
-    /// What is done together: all of one kind.
+    /// Operations that are done together, all of one kind.
     ops: Vec<RandomOp>,
-    /// Whether it is about the dead letters.
+    /// True if they are about the dead letters.
     dead: bool,
-    /// Whether the second configuration is in force.
+    /// True if the second configuration is in force.
     changed: bool,
 }
 
@@ -47,7 +47,7 @@ enum RandomOp {
     /// Sizes, and ids of some.
     Enqueue(Vec<(usize, Option<u8>)>),
     Take(usize),
-    /// Which of the last items that were taken, and an outcome.
+    /// Indexes of items among the last that were taken, and an outcome.
     Ack(Vec<usize>, bool),
     Nack(Vec<usize>, u64),
     Extend(Vec<usize>, u64),
@@ -142,7 +142,7 @@ impl World {
             .map(|(op, (items, ids, tokens))| QueueAsk {
                 rule,
                 part,
-                op: op.of(items, ids, tokens),
+                op: op.with_items(items, ids, tokens),
                 deadline: None,
             })
             .collect();
@@ -193,7 +193,7 @@ impl RandomOp {
         }
     }
 
-    fn of<'a>(&self, items: &'a [NewItem<'a>], ids: &'a [ItemId], tokens: &'a [u64]) -> QueueOp<'a> {
+    fn with_items<'a>(&self, items: &'a [NewItem<'a>], ids: &'a [ItemId], tokens: &'a [u64]) -> QueueOp<'a> {
         match *self {
             Self::Enqueue(_) => QueueOp::Enqueue { items },
             Self::Take(max_items) => QueueOp::Take { token: token(max_items), taker: "a worker", max_items },
@@ -224,7 +224,7 @@ fn token(number: usize) -> u64 {
     (number as u64 % 3) << 32 | (number as u64 % 3)
 }
 
-/// Whether a call that callers can make is about the dead letters; `None` if they cannot make it.
+/// True if a call that callers can make is about the dead letters; `None` if they cannot make it.
 fn possible(rule: &QueueRule, call: &Call) -> Option<bool> {
     let numbers = rule.numbers();
     let settles =

@@ -1,4 +1,4 @@
-//! What operators do with a queue, and places that become free without a worker, on every engine.
+//! Operations of operators on a queue, and places that become free without a worker, on every engine.
 
 use weir_queues::model::{
     BrowsedItem, FullQueue, ItemId, NewItem, QueueKind, QueueNumbers, QueueOp, QueueOrder, QueuePart,

@@ -78,7 +78,7 @@ struct RawRow {
 struct Numbered(Vec<ItemId>);
 
 impl Numbered {
-    fn of(&self, id: ItemId) -> usize {
+    fn number(&self, id: ItemId) -> usize {
         self.0.iter().position(|known| *known == id).expect("an item that was accepted") + 1
     }
 }
@@ -138,9 +138,9 @@ fn observed(name: &str, answer: &QueueAnswer, numbered: &Numbered, limit: u64) -
         ("retry_after_us", QueueReply::Accepted { .. }) => json!(0),
         ("retry_after_us", QueueReply::Refused(QueueRefusal::Full)) => Value::Null,
         ("retry_after_us", QueueReply::Refused(QueueRefusal::Never)) => json!(-1),
-        ("ids", QueueReply::Accepted { ids, .. }) => ids.iter().map(|id| numbered.of(*id)).collect(),
+        ("ids", QueueReply::Accepted { ids, .. }) => ids.iter().map(|id| numbered.number(*id)).collect(),
         ("ids", QueueReply::Refused(_)) => json!([]),
-        ("id", QueueReply::Taken { items, .. }) => items.first().map(|item| numbered.of(item.id)).into(),
+        ("id", QueueReply::Taken { items, .. }) => items.first().map(|item| numbered.number(item.id)).into(),
         ("acked", QueueReply::Settled { done, .. }) => json!(done[0]),
         _ => panic!("the column `{name}` of {answer:?} is not understood"),
     }

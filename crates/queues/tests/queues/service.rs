@@ -251,7 +251,7 @@ fn credit(credit: u32) -> SubscribeRequest {
     SubscribeRequest { queue: "forever".to_owned(), consumer: "s".to_owned(), credit }
 }
 
-/// Its worker cannot tell the end of a node from the end of the work, if both are OK.
+/// A worker cannot tell the end of a node from the end of the work, if both are OK.
 #[tokio::test]
 async fn a_node_that_goes_ends_subscriptions_with_unavailable() {
     let mut server = server(stores::memory());

@@ -1,4 +1,4 @@
-//! What a queue does, step by step, on every engine.
+//! The steps of a queue, one by one, on every engine.
 
 use weir_queues::model::{
     ArchiveRule, NewItem, QueueKind, QueueNumbers, QueueOp, QueuePace, QueuePart, QueueRefusal, QueueReply,

@@ -9,7 +9,7 @@ use super::service::{client, put, server, take};
 use crate::support::stores;
 use crate::support::{SOON, eventually_async};
 
-/// What is put on this node wakes who waits on it, on any worker; nobody polls for that long.
+/// An item wakes the calls that wait on this node, on any worker; nobody polls for that long.
 #[tokio::test]
 async fn an_item_wakes_a_call_that_waits() {
     for store in [stores::memory(), stores::redis()] {

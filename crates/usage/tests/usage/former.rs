@@ -14,7 +14,7 @@ use crate::support::{RedisServer, SOON, eventually_async, redis_config};
 
 const PROCESSES: u64 = 300;
 
-/// What processes of the release before have written: each a call and a cost of 2 in every minute of ten.
+/// Writes the records of processes of the release before: a call and a cost of 2 each in every minute of ten.
 fn write_former(redis: &RedisServer) {
     let now = Clock::System.now().0 / 1_000_000;
     let ended = now / 60 * 60 - 600;

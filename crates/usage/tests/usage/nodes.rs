@@ -19,7 +19,7 @@ fn node(name: &str, nodes: Vec<String>, topology: Topology) -> Config {
     with_usage(Config { store: StoreConfig::Redis(redis), ..config() }, usage)
 }
 
-/// What a caller counts of its own calls.
+/// Counts of a caller about its own calls.
 #[derive(Default)]
 struct Counted(Totals);
 

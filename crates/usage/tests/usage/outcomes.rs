@@ -1,4 +1,4 @@
-//! What passes without a charge has outcomes of its own, on every store.
+//! Calls that pass without a charge have outcomes of their own, on every store.
 
 use weir_config::{Config, ConfigOverrides, StoreConfig};
 use weir_core::key::KeySecret;

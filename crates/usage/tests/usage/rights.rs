@@ -1,4 +1,4 @@
-//! What a user on Redis must be allowed for usage: docs/usage.md says the same.
+//! Rights that a user on Redis needs for usage: docs/usage.md says the same.
 
 use weir_config::{Config, Login, RedisConfig, Secret, StoreConfig, Topology};
 use weir_proto::v1::{GetUsageRequest, TopConsumersRequest};
@@ -8,7 +8,7 @@ use super::{get, usage_of};
 use crate::support::server::{Server, ask_under, config};
 use crate::support::{RedisServer, SOON, eventually_async, redis_config, rights};
 
-/// What a node must be allowed besides, unless usage is off; docs/usage.md says the same.
+/// Further rights of a node, unless usage is off; docs/usage.md says the same.
 const USAGE_RIGHTS: &str = "+hset +hgetall +expire +zadd +zrange +zremrangebyscore +zremrangebyrank";
 
 fn node(name: &str, redis: &RedisServer) -> Server {

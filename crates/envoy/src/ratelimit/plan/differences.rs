@@ -1,4 +1,4 @@
-//! What is not as in the reference, beside its variables. `weir ratelimit --explain` prints it, and docs/envoy.md has it in
+//! Differences from the reference, beside its variables. `weir ratelimit --explain` prints it, and docs/envoy.md has it in
 //! its table of differences.
 
 /// Each difference: what it is about, what the reference does, and what Weir does.

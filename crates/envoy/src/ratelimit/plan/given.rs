@@ -17,11 +17,11 @@ pub struct RatelimitGiven {
 /// The effect of one variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RatelimitLine {
-    /// Its name.
+    /// Name of the variable.
     pub name: &'static str,
-    /// Its value, as it may be shown.
+    /// Value of the variable, without secrets.
     pub value: String,
-    /// Its effect.
+    /// Effect of the variable.
     pub effect: VariableEffect,
 }
 
@@ -30,7 +30,7 @@ pub struct RatelimitLine {
 pub struct RatelimitErrors {
     /// The mistakes, a line each.
     pub mistakes: Vec<String>,
-    /// What the variables without mistakes mean.
+    /// Lines about the variables without mistakes.
     pub lines: Vec<RatelimitLine>,
 }
 

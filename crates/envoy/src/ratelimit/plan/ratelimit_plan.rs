@@ -18,7 +18,7 @@ use weir_config::{ConfigOverrides, ServesAlone, unix_path, unreadable};
 pub struct RatelimitPlan {
     /// The settings, beside those that are given natively.
     pub overrides: ConfigOverrides,
-    /// What is served on gRPC.
+    /// The services on gRPC.
     pub alone: ServesAlone,
     /// The ports beside gRPC.
     pub ports: RatelimitPorts,
@@ -28,10 +28,10 @@ pub struct RatelimitPlan {
     pub notes: Vec<String>,
 }
 
-/// How the log is written.
+/// The format of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RatelimitLog {
-    /// Its level.
+    /// Level of the log.
     pub level: &'static str,
     /// True for JSON.
     pub json: bool,
@@ -51,7 +51,7 @@ pub struct RatelimitSurroundings {
 impl RatelimitLog {
     /// Reads `LOG_LEVEL` and `LOG_FORMAT`; mistakes are reported with the plan.
     #[must_use]
-    pub fn of(given: &RatelimitGiven) -> Self {
+    pub fn from_given(given: &RatelimitGiven) -> Self {
         let level = match given.text("LOG_LEVEL").unwrap_or("warn") {
             "panic" | "fatal" | "error" => "error",
             "info" => "info",

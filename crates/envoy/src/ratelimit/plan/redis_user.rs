@@ -15,7 +15,7 @@ pub(super) enum RedisUser {
 
 impl RedisUser {
     /// The user of the variables. Without one, the address may name it.
-    pub(super) fn of(given: &mut RatelimitGiven, mapped: &Mapped) -> Option<Self> {
+    pub(super) fn from_given(given: &mut RatelimitGiven, mapped: &Mapped) -> Option<Self> {
         let native =
             [("redis_password", "WEIR_REDIS_PASSWORD"), ("redis_password_file", "WEIR_REDIS_PASSWORD_FILE")];
         if let Some((_, name)) = native.into_iter().find(|(setting, _)| mapped.native.has(setting)) {

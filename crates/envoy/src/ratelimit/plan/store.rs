@@ -31,7 +31,7 @@ pub(super) fn store(given: &mut RatelimitGiven, mut mapped: Mapped, has_file: bo
         return mapped;
     }
     let tls = given.boolean("REDIS_TLS").unwrap_or(false);
-    let user = RedisUser::of(given, &mapped);
+    let user = RedisUser::from_given(given, &mapped);
     match addresses(given, tls, user.is_some()) {
         Ok(nodes) => {
             mapped.set("store", "REDIS_URL", nodes.urls.join(","));
@@ -76,7 +76,7 @@ pub(super) fn store(given: &mut RatelimitGiven, mut mapped: Mapped, has_file: bo
     mapped
 }
 
-/// Where Redis is, as REDIS_URL says it.
+/// The addresses of Redis in REDIS_URL.
 #[derive(Default)]
 struct Addresses {
     urls: Vec<String>,

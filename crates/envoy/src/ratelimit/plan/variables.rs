@@ -13,23 +13,23 @@ use super::values::{boolean, duration, float, integer};
 /// A variable of the reference.
 #[derive(Debug)]
 pub struct RatelimitVariable {
-    /// Its name.
+    /// Name of the variable.
     pub name: &'static str,
-    /// Its default there, as text.
+    /// Default in the reference, as text.
     pub default: &'static str,
     pub(super) kind: VariableKind,
-    /// Its effect here.
+    /// Effect in Weir.
     pub effect: VariableEffect,
 }
 
 /// The effect of a variable here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VariableEffect {
-    /// It sets this.
+    /// Sets this setting.
     Mapped(&'static str),
-    /// It has no meaning here, and why.
+    /// No meaning in Weir; the reason.
     Ignored(&'static str),
-    /// It would have a meaning, but Weir lacks it; what Weir does instead.
+    /// A meaning that Weir lacks; the behaviour in its place.
     Unsupported(&'static str),
 }
 

@@ -1,4 +1,4 @@
-//! What the reference has no case for, or does otherwise.
+//! Cases that the reference lacks, or answers otherwise.
 
 use super::super::play::Case;
 use super::case;

@@ -1,4 +1,4 @@
-//! Where the configuration comes from: files, or a control plane.
+//! The source of the configuration: files, or a control plane.
 
 use super::VariableKind::{Boolean, Duration, Float, Hidden, Integer, Text, Url, Words};
 use super::{RatelimitVariable, ignored, mapped};
