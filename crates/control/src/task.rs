@@ -39,7 +39,7 @@ use self::request::ControlRequest;
 pub use self::request::{
     BanLift, ChangeAsked, Changed, ChangedEntry, ControlFault, EntryAsked, FoundChange, MAX_REASON,
 };
-pub use self::start::{ControlParts, ControlStart, ControlThread, PreparedControl};
+pub use self::start::{ControlParts, ControlStart, PreparedControl};
 pub use self::view::{ControlView, ViewedEntry};
 use crate::bans::{APPLY_EVERY, BanKeeper};
 use crate::model::ControlMirror;

@@ -14,14 +14,13 @@ mod waiting;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use axum::Router;
 use axum::routing::{any, get};
-use tokio::sync::oneshot;
 use weir_config::{Config, ServerConfig};
 use weir_node::admin::{AdminConnections, AdminGate, scrape};
 use weir_node::feature::StartError;
+use weir_node::owned_thread::OwnedThread;
 use weir_node::readiness::Readiness;
 use weir_node::server::listen_tcp;
 use weir_node::telemetry::Metrics;
@@ -34,7 +33,7 @@ pub use self::plan::{
 };
 pub use self::ports::RatelimitPorts;
 pub(crate) use self::shown::ShownRules;
-pub(crate) use self::waiting::WaitingPage;
+pub(crate) use self::waiting::serve_waiting;
 
 /// Most connections of the port of `/healthcheck` and `/json`.
 pub(crate) const MAX_CONNECTIONS: usize = 1024;
@@ -59,26 +58,6 @@ pub(crate) struct PageParts<'p> {
     pub(crate) readiness: Readiness,
     pub(crate) metrics: Metrics,
     pub(crate) rules: ShownRules,
-}
-
-/// The threads of the ports. They end when this is dropped.
-pub(crate) struct RatelimitHttp {
-    _threads: Vec<HttpThread>,
-}
-
-struct HttpThread {
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Drop for HttpThread {
-    fn drop(&mut self) {
-        // Dropping the sender ends the thread's select.
-        self.stop = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
 }
 
 /// Returns the ports, if the node stands in for envoyproxy/ratelimit.
@@ -116,48 +95,42 @@ fn open(what: &'static str, address: SocketAddr) -> Result<TcpListener, StartErr
     listen_tcp(address).map_err(|error| StartError::Bind { what, address: address.into(), error })
 }
 
-impl RatelimitHttp {
-    /// Serves all ports.
-    pub(crate) fn start(
-        listeners: RatelimitListeners,
-        parts: PageParts<'_>,
-        json: JsonParts,
-    ) -> io::Result<Self> {
-        let RatelimitListeners { http, debug, metrics } = listeners;
-        let few = parts.server.limits.admin_max_connections;
-        let PageParts { ports, readiness, metrics: metrics_page, rules, .. } = parts;
-        let page = HealthPage { readiness, rules: rules.clone(), needs_domain: ports.needs_domain };
-        // The ports of the reference are open to everybody.
-        let gate = AdminGate::open();
-        let of_others = Arc::clone(&gate);
-        let first = HttpThread::start("weir-http", move || {
-            // The store's connections belong to the runtime of this thread.
-            let router = Router::new()
-                .route("/healthcheck", get(healthcheck).with_state(page))
-                .route("/json", any(json::json).with_state(json.service()?));
-            Ok(vec![Port {
-                listener: http,
-                router,
-                connections: AdminConnections::new(MAX_CONNECTIONS, None, gate),
-            }])
-        })?;
-        let scrapes = |path: &str| Router::new().route(path, get(scrape).with_state(metrics_page.clone()));
-        let pages = scrapes("/metrics")
-            .route("/", get(debug::INDEX))
-            .route("/rlconfig", get(debug::rlconfig).with_state(rules))
-            .route("/stats", get(debug::stats).with_state(metrics_page.clone()));
-        let open = |listener, router| Port {
-            listener,
-            router,
-            connections: AdminConnections::new(few, None, Arc::clone(&of_others)),
-        };
-        let mut others = vec![open(debug, pages)];
-        if let Some((listener, (_, path))) = metrics.zip(ports.metrics.as_ref()) {
-            others.push(open(listener, scrapes(path)));
-        }
-        let second = HttpThread::start("weir-debug", move || Ok(others))?;
-        Ok(Self { _threads: vec![first, second] })
+/// Serves all ports until the threads are dropped.
+pub(crate) fn serve_pages(
+    listeners: RatelimitListeners,
+    parts: PageParts<'_>,
+    json: JsonParts,
+) -> io::Result<[OwnedThread; 2]> {
+    let RatelimitListeners { http, debug, metrics } = listeners;
+    let few = parts.server.limits.admin_max_connections;
+    let PageParts { ports, readiness, metrics: metrics_page, rules, .. } = parts;
+    let page = HealthPage { readiness, rules: rules.clone(), needs_domain: ports.needs_domain };
+    // The ports of the reference are open to everybody.
+    let gate = AdminGate::open();
+    let of_others = Arc::clone(&gate);
+    let first = serve_on_thread("weir-http", move || {
+        // The store's connections belong to the runtime of this thread.
+        let router = Router::new()
+            .route("/healthcheck", get(healthcheck).with_state(page))
+            .route("/json", any(json::json).with_state(json.service()?));
+        let connections = AdminConnections::new(MAX_CONNECTIONS, None, gate);
+        Ok(vec![Port { listener: http, router, connections }])
+    })?;
+    let scrapes = |path: &str| Router::new().route(path, get(scrape).with_state(metrics_page.clone()));
+    let pages = scrapes("/metrics")
+        .route("/", get(debug::INDEX))
+        .route("/rlconfig", get(debug::rlconfig).with_state(rules))
+        .route("/stats", get(debug::stats).with_state(metrics_page.clone()));
+    let open = |listener, router| {
+        let connections = AdminConnections::new(few, None, Arc::clone(&of_others));
+        Port { listener, router, connections }
+    };
+    let mut others = vec![open(debug, pages)];
+    if let Some((listener, (_, path))) = metrics.zip(ports.metrics.as_ref()) {
+        others.push(open(listener, scrapes(path)));
     }
+    let second = serve_on_thread("weir-debug", move || Ok(others))?;
+    Ok([first, second])
 }
 
 /// One port.
@@ -167,29 +140,23 @@ struct Port {
     connections: Arc<AdminConnections>,
 }
 
-impl HttpThread {
-    /// Serves the ports that `open` makes within the thread's runtime.
-    fn start(
-        name: &'static str,
-        open: impl FnOnce() -> io::Result<Vec<Port>> + Send + 'static,
-    ) -> io::Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (stop, stopped) = oneshot::channel();
-        let body = move || {
-            runtime.block_on(async {
-                match open()
-                    .and_then(|ports| ports.into_iter().map(Port::serve).collect::<io::Result<Vec<_>>>())
-                {
-                    Ok(_serving) => {
-                        let _ = stopped.await;
-                    }
-                    Err(error) => tracing::error!(%error, name, "cannot serve the HTTP ports"),
+/// Serves the ports that `open` makes within the runtime of a thread.
+fn serve_on_thread(
+    name: &'static str,
+    open: impl FnOnce() -> io::Result<Vec<Port>> + Send + 'static,
+) -> io::Result<OwnedThread> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    OwnedThread::spawn(name, move |stopped| {
+        runtime.block_on(async {
+            match open().and_then(|ports| ports.into_iter().map(Port::serve).collect::<io::Result<Vec<_>>>())
+            {
+                Ok(_serving) => {
+                    let _ = stopped.await;
                 }
-            });
-        };
-        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(body)?;
-        Ok(Self { stop: Some(stop), thread: Some(thread) })
-    }
+                Err(error) => tracing::error!(%error, name, "cannot serve the HTTP ports"),
+            }
+        });
+    })
 }
 
 impl Port {

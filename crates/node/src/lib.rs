@@ -36,7 +36,7 @@ mod label;
 pub mod limiter;
 mod memory;
 pub mod overlay_target;
-mod owned_thread;
+pub mod owned_thread;
 pub mod proto_json;
 pub mod readiness;
 pub mod reload;

@@ -6,17 +6,14 @@ use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
 /// A thread that is stopped and joined when this is dropped.
-pub(crate) struct OwnedThread {
+pub struct OwnedThread {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl OwnedThread {
     /// Starts the thread. What `body` gets resolves when the thread must end.
-    pub(crate) fn spawn(
-        name: &str,
-        body: impl FnOnce(oneshot::Receiver<()>) + Send + 'static,
-    ) -> io::Result<Self> {
+    pub fn spawn(name: &str, body: impl FnOnce(oneshot::Receiver<()>) + Send + 'static) -> io::Result<Self> {
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || body(stopped))?;
         Ok(Self { stop: Some(stop), thread: Some(thread) })

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use weir_node::audit::AuditLog;
 use weir_node::overlay_target::OverlayTarget;
+use weir_node::owned_thread::OwnedThread;
 use weir_node::readiness::RefusedFiles;
 use weir_node::telemetry::ConfigLoads;
 use weir_node::watch::ReloadRequests;
@@ -71,12 +71,6 @@ pub struct PreparedControl {
     task: ControlTask,
     requests: mpsc::Receiver<ControlRequest>,
     runtime: Runtime,
-}
-
-/// The thread of live control. It ends once it is dropped.
-pub struct ControlThread {
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
 }
 
 /// Returns the error of what could not be started.
@@ -142,11 +136,10 @@ impl PreparedControl {
     }
 
     /// Starts the thread, and waits until the entries are in force, on Redis for two seconds at most.
-    pub fn begin(self) -> Result<ControlThread, ControlStart> {
+    pub fn begin(self) -> Result<OwnedThread, ControlStart> {
         let Self { mut task, requests, runtime } = self;
-        let (stop, stopped) = oneshot::channel::<()>();
         let (ready, is_ready) = std::sync::mpsc::channel();
-        let body = move || {
+        let thread = OwnedThread::spawn("weir-control", move |stopped| {
             runtime.block_on(async move {
                 task.apply();
                 task.tick().await;
@@ -158,20 +151,9 @@ impl PreparedControl {
                 }
                 task.end();
             });
-        };
-        let thread = std::thread::Builder::new().name("weir-control".to_owned()).spawn(body);
+        });
         let thread = thread.map_err(failed("its thread".to_owned()))?;
         let _ = is_ready.recv_timeout(FIRST_LOOK);
-        Ok(ControlThread { stop: Some(stop), thread: Some(thread) })
-    }
-}
-
-impl Drop for ControlThread {
-    fn drop(&mut self) {
-        // Dropping the sender ends the task.
-        self.stop = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        Ok(thread)
     }
 }

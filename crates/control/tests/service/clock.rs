@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use weir_config::{Topology, WrittenStrategies};
 use weir_control::bans::BanGuard;
-use weir_control::task::{
-    ChangeAsked, ControlHandle, ControlParts, ControlThread, EntryAsked, PreparedControl,
-};
+use weir_control::task::{ChangeAsked, ControlHandle, ControlParts, EntryAsked, PreparedControl};
 use weir_core::key::KeySecret;
 use weir_core::strategy::Rules;
 use weir_node::audit::AuditLog;
@@ -41,7 +39,11 @@ impl OverlayTarget for NoFiles {
 const DAY: u64 = 24 * 3_600_000_000;
 
 /// Live control on a Redis with a clock of its own.
-async fn started(redis: &RedisServer, folder: &TempDir, clock: Clock) -> (ControlThread, ControlHandle) {
+async fn started(
+    redis: &RedisServer,
+    folder: &TempDir,
+    clock: Clock,
+) -> (weir_node::owned_thread::OwnedThread, ControlHandle) {
     let config = redis_config(vec![redis.url()], Topology::Single);
     let shared = RedisShared::new(&config, KeySecret::BUILT_IN, Clock::System);
     watched(&shared).await;

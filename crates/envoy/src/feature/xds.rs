@@ -8,11 +8,12 @@ use prometheus::Registry;
 use weir_config::Config;
 use weir_node::app::BackgroundThread;
 use weir_node::feature::{BegunFeature, FeatureWork, NodeBuilder, StartError};
+use weir_node::owned_thread::OwnedThread;
 use weir_time::clock::Clock;
 
 use crate::limiter::Loaded;
 use crate::metrics::{EnvoyEvent, EnvoyMetrics, XdsMetrics};
-use crate::ratelimit::{RatelimitListeners, WaitingPage, cannot_start, ports_of};
+use crate::ratelimit::{RatelimitListeners, cannot_start, ports_of, serve_waiting};
 use crate::xds::{XdsClient, XdsSets, XdsTiming, XdsUpdate, XdsUpdates};
 
 /// The client of a control plane, on a thread of its own.
@@ -30,7 +31,7 @@ pub(super) struct BegunXds {
     /// The socket of the metrics, which are served while the node waits.
     metrics: Option<TcpListener>,
     /// The page of a node that waits. It ends when this is dropped.
-    page: Option<WaitingPage>,
+    page: Option<OwnedThread>,
 }
 
 impl XdsThread {
@@ -105,13 +106,13 @@ impl BegunXds {
 }
 
 impl XdsThread {
-    fn page(&self, config: &Config, listener: &TcpListener) -> Result<WaitingPage, StartError> {
+    fn page(&self, config: &Config, listener: &TcpListener) -> Result<OwnedThread, StartError> {
         let registry = Registry::new();
         registry.register(Box::new(self.metrics.collector()?))?;
         let listener = listener.try_clone().map_err(cannot_start)?;
         let path = ports_of(config).and_then(|ports| ports.metrics.as_ref());
         let path = path.map_or("/metrics", |(_, path)| path);
-        let page = WaitingPage::start(listener, path, &config.server, registry, self.metrics.clone());
+        let page = serve_waiting(listener, path, &config.server, registry, self.metrics.clone());
         page.map_err(cannot_start)
     }
 }

@@ -1,11 +1,11 @@
 //! The thread that reads the counters every second and answers questions.
 
 use std::pin::pin;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
 use weir_node::limiter::InvalidField;
+use weir_node::owned_thread::OwnedThread;
 use weir_node::telemetry::Metrics;
 use weir_store::scripts::ScriptClient;
 use weir_time::clock::{self, Clock};
@@ -23,8 +23,7 @@ use crate::store::UsageLink;
 
 /// Thread handle. Dropping it ends the thread after a last read of the counters.
 pub(crate) struct UsageThread {
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    _thread: OwnedThread,
     handle: UsageHandle,
     samplers: ConsumerSamplers,
 }
@@ -41,7 +40,6 @@ impl UsageThread {
         own: OwnNode,
     ) -> std::io::Result<Self> {
         let (handle, questions) = mpsc::channel(MAX_WAITING);
-        let (stop, stopped) = oneshot::channel();
         let samplers = ConsumerSamplers::start(&metrics, config.sample);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (node, started) = (own.name.clone(), clock.now());
@@ -54,9 +52,9 @@ impl UsageThread {
         let collector = Collector::new(metrics, samplers.clone(), started);
         let pace = QuestionPace::default();
         let state = UsageState { node, roster, collector, exchange, timeseries, clock, pace };
-        let body = move || runtime.block_on(state.run(questions, stopped));
-        let thread = std::thread::Builder::new().name("weir-usage".to_owned()).spawn(body)?;
-        Ok(Self { stop: Some(stop), thread: Some(thread), handle: UsageHandle(handle), samplers })
+        let body = move |stopped| runtime.block_on(state.run(questions, stopped));
+        let thread = OwnedThread::spawn("weir-usage", body)?;
+        Ok(Self { _thread: thread, handle: UsageHandle(handle), samplers })
     }
 
     /// The samplers of consumers.
@@ -69,16 +67,6 @@ impl UsageThread {
     #[must_use]
     pub(crate) fn handle(&self) -> UsageHandle {
         self.handle.clone()
-    }
-}
-
-impl Drop for UsageThread {
-    fn drop(&mut self) {
-        // Dropping the sender ends the thread's select.
-        self.stop = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }
 
