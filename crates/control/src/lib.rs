@@ -35,7 +35,6 @@ use weir_node::service::Snapshot;
 use weir_proto::v1::control_service_server;
 
 use self::bans::BanGuard;
-use self::metrics::BanCollector;
 use self::service::MAX_CHANGE_BYTES;
 use self::settings::{ControlSettings, SECTION};
 use self::store::{CONTROL, ControlLink};
@@ -116,7 +115,7 @@ impl Feature for ControlFeature {
         let settings = node.config.section::<ControlSettings>(NAME);
         let bans = BanGuard::new(clock.clone());
         let counted = Arc::clone(&bans);
-        node.show(BanCollector::new(move || counted.counts())?)?;
+        node.show(metrics::collector(move || counted.counts())?)?;
         let link = node.storage.scripts.as_ref().map(ControlLink::open);
         node.open_files += usize::from(link.is_some());
         let parts = ControlParts {

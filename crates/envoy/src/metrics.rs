@@ -6,24 +6,21 @@
 mod domains;
 mod labels;
 mod lines;
-mod local_cache;
-mod redis_pool;
 mod reference;
 mod rules;
 mod xds;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::files::RefusedDomain;
 use crate::rules::{Domains, Rule};
 use parking_lot::Mutex;
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::{Gauge, Metric, MetricFamily, MetricType};
-use weir_node::telemetry::families::{counter, family, labelled};
-use weir_node::telemetry::sampled::gauge;
+use prometheus::core::Collector;
+use prometheus::proto::Metric;
+use weir_node::telemetry::families::{FamilyCollector, FamilySpec, counter, gauge};
 use weir_units::Micros;
 
 use self::domains::UNKNOWN;
@@ -33,7 +30,7 @@ pub use self::labels::short_digest;
 use self::lines::Lines;
 use self::reference::ByReferenceLabels;
 pub use self::reference::show as show_reference;
-use self::rules::{ByRule, GIVEN, OTHER, RULE_FAMILIES};
+use self::rules::{ByRule, GIVEN, OTHER};
 pub use self::rules::{Hits, RuleCounts};
 pub use self::xds::XdsMetrics;
 
@@ -55,7 +52,6 @@ struct SharedEnvoyCounters {
     unmatched: AtomicU64,
     /// Domains whose newest version has a mistake, at most [`MAX_REFUSED`].
     refused: Mutex<Vec<RefusedDomain>>,
-    descriptions: Vec<Desc>,
 }
 
 /// Counters of the files that serve now.
@@ -110,73 +106,84 @@ pub enum EnvoyEvent {
     ConfigRefused,
 }
 
-const REQUESTS: (&str, &str) = ("weir_envoy_requests_total", "Requests by domain and gRPC status code.");
+const RULE: &[&str] = &["domain", "rule"];
 
-const EVENT_FAMILIES: [(&str, &str); 3] = [
-    ("weir_envoy_unknown_domain_total", "Requests for a domain that no file has."),
-    ("weir_envoy_store_errors_total", "Descriptors that the store could not decide."),
-    (
+const FAMILIES: [FamilySpec; 18] = [
+    FamilySpec::counter(
+        "weir_envoy_requests_total",
+        "Requests by domain and gRPC status code.",
+        &["domain", "code"],
+    ),
+    FamilySpec::counter("weir_envoy_hits_total", "Hits on a rule.", RULE),
+    FamilySpec::counter("weir_envoy_over_limit_total", "Hits that were over a rule's limit.", RULE),
+    FamilySpec::counter(
+        "weir_envoy_near_limit_total",
+        "Hits within a rule's limit, above the share of it that counts as near.",
+        RULE,
+    ),
+    FamilySpec::counter("weir_envoy_within_limit_total", "Hits within a rule's limit.", RULE),
+    FamilySpec::counter(
+        "weir_envoy_shadow_mode_total",
+        "Hits over a rule's limit that passed because of its shadow mode.",
+        RULE,
+    ),
+    FamilySpec::counter(
+        "weir_envoy_degraded_total",
+        "Hits that a failure policy answered, because the store could not.",
+        RULE,
+    ),
+    FamilySpec::counter(
+        "weir_envoy_over_limit_cached_total",
+        "Hits over a rule's limit for which the store was not asked.",
+        RULE,
+    ),
+    FamilySpec::counter("weir_envoy_unknown_domain_total", "Requests for a domain that no file has.", &[]),
+    FamilySpec::counter("weir_envoy_store_errors_total", "Descriptors that the store could not decide.", &[]),
+    FamilySpec::counter(
         "weir_envoy_global_shadow_total",
         "Requests over a limit that passed because of the global shadow mode.",
+        &[],
     ),
+    FamilySpec::counter(
+        "weir_envoy_config_loads_total",
+        "Times that the files were read, by result.",
+        &["result"],
+    ),
+    FamilySpec::gauge("weir_envoy_rules", "Rules of the files that serve now.", &[]),
+    FamilySpec::gauge(
+        "weir_envoy_config_last_load_timestamp_seconds",
+        "When the files were read last and not refused, in seconds since 1970; 0 is never.",
+        &[],
+    ),
+    FamilySpec::gauge("weir_envoy_overlay_unmatched", "Entries of envoy.rules that match no rule.", &[]),
+    FamilySpec::gauge(
+        "weir_envoy_domain_refused",
+        "Domains whose newest configuration has a mistake: 1 if an older one serves, 2 if none does.",
+        &["domain"],
+    ),
+    FamilySpec::gauge("weir_envoy_limit", "Requests that a rule lets pass in each of its periods.", RULE),
+    FamilySpec::gauge("weir_envoy_limit_period_seconds", "The period of a rule's limit, in seconds.", RULE),
 ];
-
-const LOADS: (&str, &str) = ("weir_envoy_config_loads_total", "Times that the files were read, by result.");
-const RULES: (&str, &str) = ("weir_envoy_rules", "Rules of the files that serve now.");
-const LOADED_AT: (&str, &str) = (
-    "weir_envoy_config_last_load_timestamp_seconds",
-    "When the files were read last and not refused, in seconds since 1970; 0 is never.",
-);
-
-const LIMIT: (&str, &str) = ("weir_envoy_limit", "Requests that a rule lets pass in each of its periods.");
-const PERIOD: (&str, &str) = ("weir_envoy_limit_period_seconds", "The period of a rule's limit, in seconds.");
-
-const UNMATCHED: (&str, &str) =
-    ("weir_envoy_overlay_unmatched", "Entries of envoy.rules that match no rule.");
-
-const REFUSED: (&str, &str) = (
-    "weir_envoy_domain_refused",
-    "Domains whose newest configuration has a mistake: 1 if an older one serves, 2 if none does.",
-);
 
 /// Most refused domains with a series of their own.
 const MAX_REFUSED: usize = 1000;
 
 impl EnvoyMetrics {
     /// Creates the counters for this number of workers.
-    pub fn new(workers: usize) -> Result<Self, prometheus::Error> {
-        let describe = |(name, help): &(&str, &str), labels: &[&str]| {
-            let labels = labels.iter().map(|&label| label.to_owned()).collect();
-            Desc::new((*name).to_owned(), (*help).to_owned(), labels, HashMap::new())
-        };
-        let mut descriptions =
-            vec![describe(&REQUESTS, &["domain", "code"])?, describe(&LOADS, &["result"])?];
-        for one in &RULE_FAMILIES {
-            descriptions.push(describe(one, &["domain", "rule"])?);
-        }
-        descriptions.push(describe(&REFUSED, &["domain"])?);
-        for one in [&LIMIT, &PERIOD] {
-            descriptions.push(describe(one, &["domain", "rule"])?);
-        }
-        for one in EVENT_FAMILIES.iter().chain([&RULES, &LOADED_AT, &UNMATCHED]) {
-            descriptions.push(describe(one, &[])?);
-        }
+    #[must_use]
+    pub fn new(workers: usize) -> Self {
         let unknown = DomainCounts::new(workers);
         let domains = [(UNKNOWN.into(), Arc::clone(&unknown))].into();
-        let live = Mutex::new(Live { domains, ..Live::default() });
-        let (other, events) = (RuleCounts::new(workers), Lines::new(workers));
-        let loaded_at = AtomicU64::default();
-        Ok(Self(Arc::new(SharedEnvoyCounters {
+        Self(Arc::new(SharedEnvoyCounters {
             workers,
-            live,
-            other,
+            live: Mutex::new(Live { domains, ..Live::default() }),
+            other: RuleCounts::new(workers),
             unknown,
-            events,
-            loaded_at,
+            events: Lines::new(workers),
+            loaded_at: AtomicU64::default(),
             unmatched: AtomicU64::default(),
             refused: Mutex::default(),
-            descriptions,
-        })))
+        }))
     }
 
     /// The handle of worker number `worker`.
@@ -238,22 +245,6 @@ fn limit_of(rule: &Rule, counts: &Arc<RuleCounts>) -> Option<RuleLimit> {
     })
 }
 
-/// The gauges of limits of rules with hits: requests and periods.
-fn limit_families(limits: &[RuleLimit]) -> [MetricFamily; 2] {
-    let of = |(name, help): (&str, &str), value: fn(&RuleLimit) -> f64| {
-        let metric = |limit: &RuleLimit| {
-            let mut metric = labelled(&[("domain", &*limit.domain), ("rule", &*limit.rule)]);
-            let mut gauge = Gauge::default();
-            gauge.set_value(value(limit));
-            metric.set_gauge(gauge);
-            metric
-        };
-        let with_hits = limits.iter().filter(|limit| limit.counts.has_hits());
-        family(name, help, MetricType::GAUGE, with_hits.map(metric).collect())
-    };
-    [of(LIMIT, |limit| f64::from(limit.requests)), of(PERIOD, |limit| limit.period_s as f64)]
-}
-
 impl EnvoyRecorder {
     /// Counts hits on a rule.
     pub fn hit(&self, rule: &RuleCounts, hits: Hits) {
@@ -277,67 +268,78 @@ impl EnvoyRecorder {
     }
 }
 
-impl Collector for EnvoyMetrics {
-    fn desc(&self) -> Vec<&Desc> {
-        self.0.descriptions.iter().collect()
+impl EnvoyMetrics {
+    /// Returns the collector of the counters.
+    pub fn collector(&self) -> Result<impl Collector + 'static, prometheus::Error> {
+        let metrics = self.clone();
+        FamilyCollector::new(FAMILIES, move || metrics.families())
     }
 
-    fn collect(&self) -> Vec<MetricFamily> {
+    /// The metrics of all families.
+    fn families(&self) -> [Vec<Metric>; 18] {
         let live = self.0.live.lock();
-        let named = live.rules.iter().filter(|(_, counts)| counts.has_hits());
+        let requests = live.domains.iter().flat_map(|(name, counts)| {
+            AnswerCode::ALL.map(|code| {
+                let labels = [("domain", &*label(name)), ("code", code.name())];
+                counter(&labels, counts.answers.sum(code as usize))
+            })
+        });
+        let [hits, over, near, within, shadow, degraded, cached] = live.hits(&self.0.other);
+        let count = |event: EnvoyEvent| self.0.events.sum(event as usize);
+        let event = |event: EnvoyEvent| vec![counter(&[], count(event))];
+        let loads = vec![
+            counter(&[("result", "ok")], count(EnvoyEvent::ConfigLoaded)),
+            counter(&[("result", "error")], count(EnvoyEvent::ConfigRefused)),
+        ];
+        let number = |count: &AtomicU64| vec![gauge(&[], count.load(Relaxed) as f64)];
+        let refused = self.0.refused.lock().clone();
+        let refused = refused.iter().map(|RefusedDomain { name, goes_on }| {
+            gauge(&[("domain", &*label(name))], if *goes_on { 1.0 } else { 2.0 })
+        });
+        [
+            requests.collect(),
+            hits,
+            over,
+            near,
+            within,
+            shadow,
+            degraded,
+            cached,
+            event(EnvoyEvent::UnknownDomain),
+            event(EnvoyEvent::StoreError),
+            event(EnvoyEvent::GlobalShadow),
+            loads,
+            vec![gauge(&[], live.count as f64)],
+            number(&self.0.loaded_at),
+            number(&self.0.unmatched),
+            refused.collect(),
+            live.limit_gauges(|limit| f64::from(limit.requests)),
+            live.limit_gauges(|limit| limit.period_s as f64),
+        ]
+    }
+}
+
+impl Live {
+    /// The counters of hits on rules with hits, on overrides by domain, and on rules beyond the bound, by result.
+    fn hits(&self, other: &RuleCounts) -> [Vec<Metric>; Hits::COUNTS] {
+        let named = self.rules.iter().filter(|(_, counts)| counts.has_hits());
         let named = named.map(|((domain, rule), counts)| (label(domain), &**rule, &**counts));
-        let given = live.domains.iter().filter(|(name, _)| &***name != UNKNOWN);
+        let given = self.domains.iter().filter(|(name, _)| &***name != UNKNOWN);
         let given = given.map(|(name, counts)| (label(name), GIVEN, &*counts.given));
-        let rules: Vec<_> = named.chain(given).chain([(OTHER.into(), OTHER, &*self.0.other)]).collect();
-        let rules = RULE_FAMILIES.iter().enumerate().map(|(index, (name, help))| {
+        let rules: Vec<_> = named.chain(given).chain([(OTHER.into(), OTHER, other)]).collect();
+        std::array::from_fn(|index| {
             let metric = |(domain, rule, counts): &(Cow<'_, str>, &str, &RuleCounts)| {
                 counter(&[("domain", domain), ("rule", rule)], counts.0.sum(index))
             };
-            family(name, help, MetricType::COUNTER, rules.iter().map(metric).collect())
-        });
-        let requests = live.domains.iter().flat_map(|(name, counts)| {
-            let of = |code: AnswerCode| {
-                counter(
-                    &[("domain", &*label(name)), ("code", code.name())],
-                    counts.answers.sum(code as usize),
-                )
-            };
-            AnswerCode::ALL.map(of)
-        });
-        let requests = family(REQUESTS.0, REQUESTS.1, MetricType::COUNTER, requests.collect());
-        let event = |event: EnvoyEvent| self.0.events.sum(event as usize);
-        let kinds = [EnvoyEvent::UnknownDomain, EnvoyEvent::StoreError, EnvoyEvent::GlobalShadow];
-        let events = EVENT_FAMILIES.iter().zip(kinds).map(|((name, help), kind)| {
-            family(name, help, MetricType::COUNTER, vec![counter(&[], event(kind))])
-        });
-        let loads: Vec<Metric> = vec![
-            counter(&[("result", "ok")], event(EnvoyEvent::ConfigLoaded)),
-            counter(&[("result", "error")], event(EnvoyEvent::ConfigRefused)),
-        ];
-        let number = |count: &AtomicU64| count.load(Relaxed) as f64;
-        let gauges = [
-            (RULES, live.count as f64),
-            (LOADED_AT, number(&self.0.loaded_at)),
-            (UNMATCHED, number(&self.0.unmatched)),
-        ];
-        let gauges =
-            gauges.map(|((name, help), value)| family(name, help, MetricType::GAUGE, vec![gauge(value)]));
-        let loads = family(LOADS.0, LOADS.1, MetricType::COUNTER, loads);
-        let refused = self.0.refused.lock().clone();
-        let refused = refused.iter().map(|RefusedDomain { name, goes_on }| {
-            let (mut metric, mut gauge) = (labelled(&[("domain", &*label(name))]), Gauge::default());
-            gauge.set_value(if *goes_on { 1.0 } else { 2.0 });
-            metric.set_gauge(gauge);
-            metric
-        });
-        let refused = family(REFUSED.0, REFUSED.1, MetricType::GAUGE, refused.collect());
-        std::iter::once(requests)
-            .chain(rules)
-            .chain(events)
-            .chain([loads])
-            .chain(gauges)
-            .chain([refused])
-            .chain(limit_families(&live.limits))
-            .collect()
+            rules.iter().map(metric).collect()
+        })
+    }
+
+    /// A gauge of the limit of each rule with hits.
+    fn limit_gauges(&self, value: fn(&RuleLimit) -> f64) -> Vec<Metric> {
+        let with_hits = self.limits.iter().filter(|limit| limit.counts.has_hits());
+        let gauge =
+            |limit: &RuleLimit| gauge(&[("domain", &*limit.domain), ("rule", &*limit.rule)], value(limit));
+        with_hits.map(gauge).collect()
     }
 }

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::{Gauge, Metric, MetricFamily, MetricType};
+use prometheus::core::Collector;
+use prometheus::proto::Metric;
 use weir_core::strategy::{Rules, Strategy};
-use weir_node::telemetry::families::{family, labelled};
+use weir_node::telemetry::families::{FamilyCollector, FamilySpec, gauge};
 use weir_time::clock;
 
 /// Keys that one worker remembers.
@@ -18,21 +18,22 @@ const MAX_KEYS: usize = 4_096;
 /// Time for which an answer counts after the leases of its time have ended.
 const KEPT: Duration = Duration::from_secs(60);
 
-/// A gauge: its name, its help, and the sum that it shows.
-type PermitFamily = (&'static str, &'static str, fn(&PermitSums) -> u64);
-
-const FAMILIES: [PermitFamily; 3] = [
-    (
+const FAMILIES: [FamilySpec; 3] = [
+    FamilySpec::gauge(
         "weir_permits_held",
         "Permits that are held, as the store's last answers to this node said, summed over the keys of a strategy.",
-        |sum| sum.held,
+        &["strategy"],
     ),
-    (
+    FamilySpec::gauge(
         "weir_permits_limit",
         "Permits that there are, fixed or adaptive, as these answers said, summed over the same keys.",
-        |sum| sum.limit,
+        &["strategy"],
     ),
-    ("weir_permits_keys", "Keys of a strategy that this node has asked for lately.", |sum| sum.keys),
+    FamilySpec::gauge(
+        "weir_permits_keys",
+        "Keys of a strategy that this node has asked for lately.",
+        &["strategy"],
+    ),
 ];
 
 /// Answers that all workers have seen, and the strategies on the metrics page. Clones share them.
@@ -43,12 +44,6 @@ pub(crate) struct PermitGauges(Arc<GaugesState>);
 struct GaugesState {
     workers: Mutex<Vec<Arc<SeenPermits>>>,
     rules: ArcSwap<Rules>,
-}
-
-/// Collector for a registry.
-pub(crate) struct PermitCollector {
-    gauges: PermitGauges,
-    descriptions: Vec<Desc>,
 }
 
 /// The answers that one worker got last, by the digests of their keys.
@@ -91,12 +86,18 @@ impl PermitGauges {
     }
 
     /// Returns the collector.
-    pub(crate) fn collector(&self) -> Result<PermitCollector, prometheus::Error> {
-        let describe = |(name, help, _): &(&str, &str, fn(&PermitSums) -> u64)| {
-            Desc::new((*name).to_owned(), (*help).to_owned(), vec!["strategy".to_owned()], HashMap::new())
-        };
-        let descriptions = FAMILIES.iter().map(describe).collect::<Result<_, _>>()?;
-        Ok(PermitCollector { gauges: self.clone(), descriptions })
+    pub(crate) fn collector(&self) -> Result<impl Collector + 'static, prometheus::Error> {
+        let gauges = self.clone();
+        FamilyCollector::new(FAMILIES, move || {
+            let sums = gauges.sums();
+            let metrics = |value: fn(&PermitSums) -> u64| -> Vec<Metric> {
+                let one = |(strategy, sum): (&String, &PermitSums)| {
+                    gauge(&[("strategy", strategy)], value(sum) as f64)
+                };
+                sums.iter().map(one).collect()
+            };
+            [metrics(|sum| sum.held), metrics(|sum| sum.limit), metrics(|sum| sum.keys)]
+        })
     }
 
     /// The sums of each strategy with permits, by its name.
@@ -106,34 +107,6 @@ impl PermitGauges {
             sums.entry(strategy.name().to_owned()).or_default();
         }
         sums
-    }
-}
-
-impl Collector for PermitCollector {
-    fn desc(&self) -> Vec<&Desc> {
-        self.descriptions.iter().collect()
-    }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        let sums = self.gauges.sums();
-        // Registries refuse empty families.
-        if sums.is_empty() {
-            return Vec::new();
-        }
-        let gauges = |value: fn(&PermitSums) -> u64| -> Vec<Metric> {
-            let one = |(strategy, sum): (&String, &PermitSums)| {
-                let (mut metric, mut gauge) =
-                    (labelled(&[("strategy", strategy.as_str())]), Gauge::default());
-                gauge.set_value(value(sum) as f64);
-                metric.set_gauge(gauge);
-                metric
-            };
-            sums.iter().map(one).collect()
-        };
-        FAMILIES
-            .iter()
-            .map(|(name, help, value)| family(name, help, MetricType::GAUGE, gauges(*value)))
-            .collect()
     }
 }
 

@@ -1,15 +1,14 @@
 //! Metrics of queues. Labels are the configured names, each with its dead-letter queue.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::{Gauge, Metric, MetricFamily, MetricType};
+use prometheus::core::Collector;
+use prometheus::proto::Metric;
 use weir_config::AccessRight;
 use weir_node::card::{CardColumn, CardForm, CardSpec};
-use weir_node::telemetry::families::{counter, family, labelled};
+use weir_node::telemetry::families::{FamilyCollector, FamilySpec, counter, gauge};
 use weir_units::Micros;
 
 /// Event of an item.
@@ -136,13 +135,29 @@ impl QueueMetrics {
     }
 
     /// The collector.
-    pub(crate) fn collector(&self) -> Result<QueueCollector, prometheus::Error> {
-        let describe = |(name, help, labels): &(&str, &str, &[&str])| {
-            let labels = labels.iter().map(|&label| label.to_owned()).collect();
-            Desc::new((*name).to_owned(), (*help).to_owned(), labels, HashMap::new())
+    pub(crate) fn collector(&self) -> Result<impl Collector + 'static, prometheus::Error> {
+        let metrics = self.clone();
+        FamilyCollector::new(FAMILIES, move || metrics.families())
+    }
+
+    fn families(&self) -> [Vec<Metric>; 4] {
+        let queues = self.0.lock();
+        let events = queues.iter().flat_map(|(name, counters)| {
+            EVENTS.map(|(event, called)| {
+                let labels = [("queue", name.as_str()), ("event", called)];
+                counter(&labels, counters.events[event as usize].load(Relaxed))
+            })
+        });
+        let gauges = |value: fn(&QueueCounters) -> f64| -> Vec<Metric> {
+            let one = |(name, counters): &NamedCounters| gauge(&[("queue", name)], value(counters));
+            queues.iter().map(one).collect()
         };
-        let descriptions = FAMILIES.iter().map(describe).collect::<Result<_, _>>()?;
-        Ok(QueueCollector { metrics: self.clone(), descriptions })
+        [
+            events.collect(),
+            gauges(|counters| counters.depth.load(Relaxed) as f64),
+            gauges(|counters| counters.oldest.load(Relaxed) as f64 / 1e6),
+            gauges(|counters| counters.waiting.load(Relaxed) as f64),
+        ]
     }
 }
 
@@ -169,60 +184,21 @@ pub(crate) static CARD: CardSpec = CardSpec {
     may_show: |rights, queue| rights.may_queue(&[AccessRight::Inspect], queue),
 };
 
-const FAMILIES: [(&str, &str, &[&str]); 4] = [
-    ("weir_queue_items_total", "What happened to the items of queues.", &["queue", "event"]),
-    (
+const FAMILIES: [FamilySpec; 4] = [
+    FamilySpec::counter(
+        "weir_queue_items_total",
+        "What happened to the items of queues.",
+        &["queue", "event"],
+    ),
+    FamilySpec::gauge(
         "weir_queue_depth",
         "Items that hold a place in a queue, as the store's last answer to this node said.",
         &["queue"],
     ),
-    (
+    FamilySpec::gauge(
         "weir_queue_oldest_item_seconds",
         "Age of the oldest item of a queue, as the store said; 0 if the queue is empty.",
         &["queue"],
     ),
-    ("weir_queue_waiting_takes", "Calls that wait for an item of a queue.", &["queue"]),
+    FamilySpec::gauge("weir_queue_waiting_takes", "Calls that wait for an item of a queue.", &["queue"]),
 ];
-
-/// Collector for a registry.
-pub(crate) struct QueueCollector {
-    metrics: QueueMetrics,
-    descriptions: Vec<Desc>,
-}
-
-impl Collector for QueueCollector {
-    fn desc(&self) -> Vec<&Desc> {
-        self.descriptions.iter().collect()
-    }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        let queues = self.metrics.0.lock();
-        // Registries refuse empty families.
-        if queues.is_empty() {
-            return Vec::new();
-        }
-        let events = queues.iter().flat_map(|(name, counters)| {
-            EVENTS.map(|(event, called)| {
-                let labels = [("queue", name.as_str()), ("event", called)];
-                counter(&labels, counters.events[event as usize].load(Relaxed))
-            })
-        });
-        let gauges = |value: fn(&QueueCounters) -> f64| -> Vec<Metric> {
-            let one = |(name, counters): &NamedCounters| {
-                let (mut metric, mut gauge) = (labelled(&[("queue", name.as_str())]), Gauge::default());
-                gauge.set_value(value(counters));
-                metric.set_gauge(gauge);
-                metric
-            };
-            queues.iter().map(one).collect()
-        };
-        let metrics = [
-            (MetricType::COUNTER, events.collect()),
-            (MetricType::GAUGE, gauges(|counters| counters.depth.load(Relaxed) as f64)),
-            (MetricType::GAUGE, gauges(|counters| counters.oldest.load(Relaxed) as f64 / 1e6)),
-            (MetricType::GAUGE, gauges(|counters| counters.waiting.load(Relaxed) as f64)),
-        ];
-        let families = FAMILIES.iter().zip(metrics);
-        families.map(|((name, help, _), (kind, metrics))| family(name, help, kind, metrics)).collect()
-    }
-}

@@ -3,21 +3,20 @@
 //! Its labels are the first two entries of a rule; rules that go deeper are added into those. A domain and a key with a dot
 //! stay whole, where a name of statsd would be split.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::rules::{Domains, Rule};
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::{Histogram, Metric, MetricFamily, MetricType};
+use prometheus::proto::{Histogram, Metric};
 use weir_node::feature::{NodeBuilder, StartError};
 use weir_node::telemetry::CountedMethod;
-use weir_node::telemetry::families::{counter, family, labelled};
-use weir_node::telemetry::sampled::Sampled;
+use weir_node::telemetry::families::{FamilyCollector, FamilySpec, counter, labelled};
+use weir_node::telemetry::sampled::{Sampled, Series};
+use weir_store::backend::{ConnectionStats, DenialStats};
 
 use super::labels::label;
 use super::rules::{GIVEN, RuleCounts};
 use super::{AnswerCode, EnvoyEvent, EnvoyMetrics};
-use super::{local_cache, redis_pool};
 
 /// The labels of a rule: the domain, and its first two entries.
 type ReferenceLabels = (Box<str>, Box<str>, Option<Box<str>>);
@@ -25,129 +24,120 @@ type ReferenceLabels = (Box<str>, Box<str>, Option<Box<str>>);
 /// The counters of the rules that serve now, by their labels there.
 pub(super) type ByReferenceLabels = BTreeMap<ReferenceLabels, Vec<Arc<RuleCounts>>>;
 
-/// Families by hits, and which count of a rule each shows.
-const HITS: [(&str, &str, usize); 6] = [
-    ("ratelimit_service_rate_limit_total_hits", "Hits on a rule, by its first two entries.", 0),
-    ("ratelimit_service_rate_limit_over_limit", "Hits that were over the limit.", 1),
-    ("ratelimit_service_rate_limit_near_limit", "Hits within the limit and near it.", 2),
-    ("ratelimit_service_rate_limit_within_limit", "Hits within the limit.", 3),
-    ("ratelimit_service_rate_limit_shadow_mode", "Hits over the limit that shadow mode let pass.", 4),
-    (
+/// The count of a rule that each family of hits shows.
+const HITS: [usize; 6] = [0, 1, 2, 3, 4, 6];
+
+const RULE: &[&str] = &["domain", "key1", "key2"];
+
+/// The families of hits, and those of requests and loads.
+const FAMILIES: [FamilySpec; 12] = [
+    FamilySpec::counter(
+        "ratelimit_service_rate_limit_total_hits",
+        "Hits on a rule, by its first two entries.",
+        RULE,
+    ),
+    FamilySpec::counter("ratelimit_service_rate_limit_over_limit", "Hits that were over the limit.", RULE),
+    FamilySpec::counter(
+        "ratelimit_service_rate_limit_near_limit",
+        "Hits within the limit and near it.",
+        RULE,
+    ),
+    FamilySpec::counter("ratelimit_service_rate_limit_within_limit", "Hits within the limit.", RULE),
+    FamilySpec::counter(
+        "ratelimit_service_rate_limit_shadow_mode",
+        "Hits over the limit that shadow mode let pass.",
+        RULE,
+    ),
+    FamilySpec::counter(
         "ratelimit_service_rate_limit_over_limit_with_local_cache",
         "Hits over the limit for which Redis was not asked.",
-        6,
+        RULE,
+    ),
+    FamilySpec::counter("ratelimit_service_should_rate_limit_error", "Requests that failed.", &["err_type"]),
+    FamilySpec::counter("ratelimit_service_total_requests", "Requests.", &["grpc_method"]),
+    FamilySpec::histogram(
+        "ratelimit_service_response_time_seconds",
+        "Time of requests, in seconds.",
+        &["grpc_method"],
+    ),
+    FamilySpec::counter("ratelimit_service_config_load_success", "Configurations that were taken.", &[]),
+    FamilySpec::counter("ratelimit_service_config_load_error", "Configurations with mistakes.", &[]),
+    FamilySpec::counter(
+        "ratelimit_service_global_shadow_mode",
+        "Requests over a limit that the global shadow mode let pass.",
+        &[],
     ),
 ];
 
-const ERRORS: (&str, &str) = ("ratelimit_service_should_rate_limit_error", "Requests that failed.");
-const REQUESTS: (&str, &str) = ("ratelimit_service_total_requests", "Requests.");
-const TIMES: (&str, &str) = ("ratelimit_service_response_time_seconds", "Time of requests, in seconds.");
-const LOADS: [(&str, &str, EnvoyEvent); 3] = [
-    ("ratelimit_service_config_load_success", "Configurations that were taken.", EnvoyEvent::ConfigLoaded),
-    ("ratelimit_service_config_load_error", "Configurations with mistakes.", EnvoyEvent::ConfigRefused),
-    (
-        "ratelimit_service_global_shadow_mode",
-        "Requests over a limit that the global shadow mode let pass.",
-        EnvoyEvent::GlobalShadow,
-    ),
+const REDIS_POOL: [Series; 3] = [
+    Series::gauge("ratelimit_redis_pool_cx_active", "Connections to Redis that are open now."),
+    Series::counter("ratelimit_redis_pool_cx_total", "Connections to Redis that were opened."),
+    Series::counter("ratelimit_redis_pool_cx_local_close", "Connections to Redis that have ended."),
+];
+
+const LOCAL_CACHE: [Series; 3] = [
+    Series::gauge("ratelimit_localcache_hitCount", "Calls that the cache of denials answered."),
+    Series::gauge("ratelimit_localcache_missCount", "Calls for which Redis was asked."),
+    Series::gauge("ratelimit_localcache_lookupCount", "Lookups in the cache of denials."),
 ];
 
 /// Shows the same counts under the names of envoyproxy/ratelimit, and those of the store that the reference has too.
 pub fn show(node: &NodeBuilder<'_>, envoy: &EnvoyMetrics) -> Result<(), StartError> {
-    let metrics = node.metrics().clone();
-    let times = move || metrics.latency_of(CountedMethod::ShouldRateLimit);
-    node.show(ReferenceMetrics::new(envoy.clone(), times)?)?;
+    let (metrics, counters) = (node.metrics().clone(), envoy.clone());
+    let read = move || families(&counters, metrics.latency_of(CountedMethod::ShouldRateLimit));
+    node.show(FamilyCollector::new(FAMILIES, read)?)?;
     let Some(stats) = &node.storage.stats else { return Ok(()) };
     let has = stats();
     if has.connections.is_some() {
         let stats = stats.clone();
-        let values = move || redis_pool::values(stats().connections.unwrap_or_default());
-        node.show(Sampled::new(redis_pool::SERIES, values)?)?;
+        let values = move || {
+            let ConnectionStats { opened, closed } = stats().connections.unwrap_or_default();
+            [opened.saturating_sub(closed) as f64, opened as f64, closed as f64]
+        };
+        node.show(Sampled::new(REDIS_POOL, values)?)?;
     }
     if has.denials.is_some() {
         let stats = stats.clone();
-        let values = move || local_cache::values(stats().denials.unwrap_or_default());
-        node.show(Sampled::new(local_cache::SERIES, values)?)?;
+        let values = move || {
+            let DenialStats { hits, misses } = stats().denials.unwrap_or_default();
+            [hits as f64, misses as f64, hits.saturating_add(misses) as f64]
+        };
+        node.show(Sampled::new(LOCAL_CACHE, values)?)?;
     }
     Ok(())
 }
 
-/// The collector. `times` returns how long requests took.
-struct ReferenceMetrics<F> {
-    metrics: EnvoyMetrics,
-    times: F,
-    descriptions: Vec<Desc>,
-}
-
-impl<F: Fn() -> Histogram + Send + Sync> ReferenceMetrics<F> {
-    fn new(metrics: EnvoyMetrics, times: F) -> Result<Self, prometheus::Error> {
-        let describe = |name: &str, help: &str, labels: &[&str]| {
-            let labels = labels.iter().map(|&label| label.to_owned()).collect();
-            Desc::new(name.to_owned(), help.to_owned(), labels, HashMap::new())
+/// The metrics of all families. `took` are the times of requests.
+fn families(envoy: &EnvoyMetrics, took: Histogram) -> [Vec<Metric>; 12] {
+    let live = envoy.0.live.lock();
+    let [total, over, near, within, shadow, cached] = HITS.map(|index| {
+        let with_hits = live.reference.iter().filter(|(_, counts)| counts.iter().any(|one| one.has_hits()));
+        let metric = |((domain, one, two), counts): (&ReferenceLabels, &Vec<Arc<RuleCounts>>)| {
+            let mut labels = vec![("domain", &**domain), ("key1", &**one)];
+            labels.extend(two.as_ref().map(|two| ("key2", &**two)));
+            counter(&labels, counts.iter().map(|counts| counts.0.sum(index)).sum())
         };
-        let mut descriptions = Vec::new();
-        for (name, help, _) in HITS {
-            descriptions.push(describe(name, help, &["domain", "key1", "key2"])?);
-        }
-        descriptions.push(describe(ERRORS.0, ERRORS.1, &["err_type"])?);
-        for (name, help) in [REQUESTS, TIMES] {
-            descriptions.push(describe(name, help, &["grpc_method"])?);
-        }
-        for (name, help, _) in LOADS {
-            descriptions.push(describe(name, help, &[])?);
-        }
-        Ok(Self { metrics, times, descriptions })
-    }
-}
-
-impl<F: Fn() -> Histogram + Send + Sync> Collector for ReferenceMetrics<F> {
-    fn desc(&self) -> Vec<&Desc> {
-        self.descriptions.iter().collect()
-    }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        let shared = &self.metrics.0;
-        let live = shared.live.lock();
-        let hits = HITS.map(|(name, help, index)| {
-            let metric = |((domain, one, two), counts): (&ReferenceLabels, &Vec<Arc<RuleCounts>>)| {
-                let mut labels = vec![("domain", &**domain), ("key1", &**one)];
-                labels.extend(two.as_ref().map(|two| ("key2", &**two)));
-                counter(&labels, counts.iter().map(|counts| counts.0.sum(index)).sum())
-            };
-            let has_hits = |(_, counts): &(&ReferenceLabels, &Vec<Arc<RuleCounts>>)| {
-                counts.iter().any(|counts| counts.has_hits())
-            };
-            let with_hits = live.reference.iter().filter(has_hits);
-            family(name, help, MetricType::COUNTER, with_hits.map(metric).collect())
-        });
-        let answers = |codes: &[AnswerCode]| -> u64 {
-            let of = |code: &AnswerCode| {
-                live.domains.values().map(|counts| counts.answers.sum(*code as usize)).sum::<u64>()
-            };
-            codes.iter().map(of).sum()
+        with_hits.map(metric).collect()
+    });
+    let answers = |codes: &[AnswerCode]| -> u64 {
+        let with_code = |code: &AnswerCode| {
+            live.domains.values().map(|counts| counts.answers.sum(*code as usize)).sum::<u64>()
         };
-        let errors = vec![
-            counter(&[("err_type", "redis_error")], answers(&[AnswerCode::Unavailable])),
-            counter(
-                &[("err_type", "service_error")],
-                answers(&[AnswerCode::InvalidArgument, AnswerCode::FailedPrecondition, AnswerCode::Internal]),
-            ),
-        ];
-        let method = [("grpc_method", "ShouldRateLimit")];
-        let mut times = labelled(&method);
-        times.set_histogram((self.times)());
-        let one = |(name, help): (&str, &str), kind, metric: Metric| family(name, help, kind, vec![metric]);
-        let loads = LOADS.map(|(name, help, event)| {
-            let count = counter(&[], shared.events.sum(event as usize));
-            one((name, help), MetricType::COUNTER, count)
-        });
-        let others = [
-            family(ERRORS.0, ERRORS.1, MetricType::COUNTER, errors),
-            one(REQUESTS, MetricType::COUNTER, counter(&method, answers(&AnswerCode::ALL))),
-            one(TIMES, MetricType::HISTOGRAM, times),
-        ];
-        hits.into_iter().chain(others).chain(loads).collect()
-    }
+        codes.iter().map(with_code).sum()
+    };
+    let mistakes = [AnswerCode::InvalidArgument, AnswerCode::FailedPrecondition, AnswerCode::Internal];
+    let errors = vec![
+        counter(&[("err_type", "redis_error")], answers(&[AnswerCode::Unavailable])),
+        counter(&[("err_type", "service_error")], answers(&mistakes)),
+    ];
+    let method = [("grpc_method", "ShouldRateLimit")];
+    let requests = vec![counter(&method, answers(&AnswerCode::ALL))];
+    let mut times = labelled(&method);
+    times.set_histogram(took);
+    let [loaded, refused, shadowed] =
+        [EnvoyEvent::ConfigLoaded, EnvoyEvent::ConfigRefused, EnvoyEvent::GlobalShadow]
+            .map(|event| vec![counter(&[], envoy.0.events.sum(event as usize))]);
+    [total, over, near, within, shadow, cached, errors, requests, vec![times], loaded, refused, shadowed]
 }
 
 /// The counters of `domains` by their labels there. Rules beyond the bound of rules are left out. Limits in requests

@@ -40,15 +40,10 @@ pub struct Hits {
     pub cached: u64,
 }
 
-pub(super) const RULE_FAMILIES: [(&str, &str); 7] = [
-    ("weir_envoy_hits_total", "Hits on a rule."),
-    ("weir_envoy_over_limit_total", "Hits that were over a rule's limit."),
-    ("weir_envoy_near_limit_total", "Hits within a rule's limit, above the share of it that counts as near."),
-    ("weir_envoy_within_limit_total", "Hits within a rule's limit."),
-    ("weir_envoy_shadow_mode_total", "Hits over a rule's limit that passed because of its shadow mode."),
-    ("weir_envoy_degraded_total", "Hits that a failure policy answered, because the store could not."),
-    ("weir_envoy_over_limit_cached_total", "Hits over a rule's limit for which the store was not asked."),
-];
+impl Hits {
+    /// The number of counts.
+    pub(super) const COUNTS: usize = 7;
+}
 
 impl RuleCounts {
     pub(super) fn new(workers: usize) -> Arc<Self> {
@@ -57,7 +52,7 @@ impl RuleCounts {
 
     /// True once there was a hit. A rule without one has no series: most of the 10,000 rules of a large file never match.
     pub(super) fn has_hits(&self) -> bool {
-        (0..RULE_FAMILIES.len()).any(|index| self.0.sum(index) > 0)
+        (0..Hits::COUNTS).any(|index| self.0.sum(index) > 0)
     }
 
     pub(super) fn add(&self, worker: usize, hits: Hits) {

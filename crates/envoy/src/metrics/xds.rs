@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 use prometheus::core::Collector;
-use prometheus::proto::MetricType;
 use weir_node::telemetry::sampled::{Sampled, Series};
 use weir_units::Micros;
 
@@ -26,32 +25,18 @@ struct XdsCounts {
 }
 
 const SERIES: [Series; 6] = [
-    Series {
-        name: "weir_xds_connected",
-        help: "1 while there is a connection to the control plane that sends Envoy's domains.",
-        kind: MetricType::GAUGE,
-    },
-    Series {
-        name: "weir_xds_acks_total",
-        help: "Sets of resources that were accepted.",
-        kind: MetricType::COUNTER,
-    },
-    Series {
-        name: "weir_xds_nacks_total",
-        help: "Refusals of sets of resources, also of one that is sent again.",
-        kind: MetricType::COUNTER,
-    },
-    Series {
-        name: "weir_xds_last_change_timestamp_seconds",
-        help: "When another set of resources came, in seconds since 1970; 0 is never.",
-        kind: MetricType::GAUGE,
-    },
-    Series { name: "weir_xds_resources", help: "Resources in the last set.", kind: MetricType::GAUGE },
-    Series {
-        name: "weir_xds_domains",
-        help: "Domains that are served of those that the control plane sends.",
-        kind: MetricType::GAUGE,
-    },
+    Series::gauge(
+        "weir_xds_connected",
+        "1 while there is a connection to the control plane that sends Envoy's domains.",
+    ),
+    Series::counter("weir_xds_acks_total", "Sets of resources that were accepted."),
+    Series::counter("weir_xds_nacks_total", "Refusals of sets of resources, also of one that is sent again."),
+    Series::gauge(
+        "weir_xds_last_change_timestamp_seconds",
+        "When another set of resources came, in seconds since 1970; 0 is never.",
+    ),
+    Series::gauge("weir_xds_resources", "Resources in the last set."),
+    Series::gauge("weir_xds_domains", "Domains that are served of those that the control plane sends."),
 ];
 
 impl XdsMetrics {

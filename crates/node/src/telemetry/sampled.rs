@@ -18,11 +18,13 @@ pub struct Series {
 }
 
 impl Series {
-    pub(super) const fn counter(name: &'static str, help: &'static str) -> Self {
+    /// Creates a counter.
+    pub const fn counter(name: &'static str, help: &'static str) -> Self {
         Self { name, help, kind: MetricType::COUNTER }
     }
 
-    pub(super) const fn gauge(name: &'static str, help: &'static str) -> Self {
+    /// Creates a gauge.
+    pub const fn gauge(name: &'static str, help: &'static str) -> Self {
         Self { name, help, kind: MetricType::GAUGE }
     }
 }
