@@ -7,9 +7,10 @@ use prost::Message as _;
 use weir_core::strategy::Rules;
 use weir_envoy::ENVOY;
 use weir_envoy::files::EnvoyFiles;
-use weir_envoy::limiter::{EnvoyLimiter, EnvoyRules, Loaded};
+use weir_envoy::limiter::{EnvoyLimiter, Loaded};
 use weir_envoy::metrics::EnvoyMetrics;
-use weir_envoy::service::{EnvoyAnswers, EnvoyRateLimit};
+use weir_envoy::service::EnvoyRateLimit;
+use weir_envoy::settings::EnvoyConfig;
 use weir_grpc::{CallContext, IncomingCall, Messages, RequestBody};
 use weir_node::audit::AuditLog;
 use weir_node::feature::ServiceContext;
@@ -49,7 +50,7 @@ pub(crate) fn perform(store: MemoryStore, rules: Rules, calls: u64) {
 
 fn service(store: MemoryStore, rules: Rules) -> Arc<EnvoyRateLimit> {
     let metrics = Metrics::register(&Registry::new(), &rules).unwrap();
-    let counted = EnvoyMetrics::new(1).unwrap();
+    let counted = EnvoyMetrics::new(1);
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("bench.yaml"), FILE).unwrap();
     let domains = EnvoyFiles::load(folder.path(), false).unwrap().compile();
@@ -58,17 +59,8 @@ fn service(store: MemoryStore, rules: Rules) -> Arc<EnvoyRateLimit> {
     let snapshot = Snapshot { features, ..Snapshot::of(rules, &metrics) };
     let audit = AuditLog::open(None, Clock::System).unwrap();
     let worker = ServiceContext::apart(0, Arc::new(store), &metrics, (&Readiness::starting(true), audit));
-    let rules = EnvoyRules {
-        overrides_in_request: true,
-        count_rejected: false,
-        near_limit_ratio: 0.8,
-        shadow_mode: false,
-        quota_mode: false,
-        stop_when_over: false,
-        all_or_none: weir_envoy::overlay::AllOrNone::default(),
-    };
-    let limiter = EnvoyLimiter::new(rules, counted.recorder(0));
-    EnvoyRateLimit::new(&worker, &snapshot, limiter, EnvoyAnswers::default())
+    let limiter = EnvoyLimiter::new(EnvoyConfig::default(), counted.recorder(0));
+    EnvoyRateLimit::new(&worker, &snapshot, limiter)
 }
 
 fn message() -> Vec<u8> {

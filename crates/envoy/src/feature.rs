@@ -12,6 +12,7 @@ use weir_node::feature::{
     BegunFeature, Feature, FeatureServices, HotRoute, MethodSpec, NodeBuilder, RunningFeature,
     ServiceContext, ServiceSpec, SettingsSpec, StartError,
 };
+use weir_node::owned_thread::OwnedThread;
 use weir_node::readiness::FileKind;
 use weir_node::service::Snapshot;
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_server as envoy_service;
@@ -21,10 +22,10 @@ use self::overlay::OverlayInUse;
 use self::xds::{BegunXds, XdsThread};
 use crate::metrics::{EnvoyMetrics, show_reference};
 use crate::ratelimit::{
-    JsonParts, MAX_CONNECTIONS, PageParts, RatelimitHttp, RatelimitListeners, ShownRules, cannot_start,
-    ports_of,
+    JsonParts, MAX_CONNECTIONS, PageParts, RatelimitListeners, ShownRules, cannot_start, ports_of,
+    serve_pages,
 };
-use crate::service::{EnvoyAnswers, EnvoyParts, EnvoyService, HeaderNames, MAX_RATE_LIMIT_BYTES};
+use crate::service::{EnvoyParts, EnvoyService, MAX_RATE_LIMIT_BYTES};
 
 /// The path of the only method.
 const SHOULD_RATE_LIMIT: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
@@ -37,7 +38,7 @@ pub struct EnvoyFeature;
 pub struct RunningEnvoy {
     parts: EnvoyParts,
     _xds: Option<XdsThread>,
-    _pages: Option<RatelimitHttp>,
+    _pages: Option<[OwnedThread; 2]>,
 }
 
 impl Feature for EnvoyFeature {
@@ -70,8 +71,8 @@ impl Feature for EnvoyFeature {
         let begun = node.begun.take().and_then(|begun| begun.downcast::<BegunXds>().ok());
         let (xds, metrics_port) = begun.map(|begun| begun.ready()).unzip();
         let ports = ports_of(node.config);
-        let metrics = EnvoyMetrics::new(node.workers + usize::from(ports.is_some()))?;
-        node.show(metrics.clone())?;
+        let metrics = EnvoyMetrics::new(node.workers + usize::from(ports.is_some()));
+        node.show(metrics.collector()?)?;
         if config.reference_metrics {
             show_reference(node, &metrics)?;
         }
@@ -79,7 +80,7 @@ impl Feature for EnvoyFeature {
         if let Some(xds) = &xds {
             xds.serve(node, &metrics, config.overrides_in_request)?;
         }
-        let parts = EnvoyParts { rules: config.into(), answers: answers(config), metrics };
+        let parts = EnvoyParts { config: config.clone(), metrics };
         let pages = ports.map(|ports| {
             let listeners = RatelimitListeners::bind(node.config, ports, metrics_port.flatten())?;
             node.open_files += MAX_CONNECTIONS;
@@ -96,7 +97,7 @@ impl Feature for EnvoyFeature {
                 true
             }));
             let json = JsonParts { start_worker: Arc::clone(&node.start_worker), envoy: parts.clone() };
-            RatelimitHttp::start(listeners, pages, json).map_err(cannot_start)
+            serve_pages(listeners, pages, json).map_err(cannot_start)
         });
         let pages = pages.transpose()?;
         Ok(Some(Arc::new(RunningEnvoy { parts, _xds: xds, _pages: pages })))
@@ -126,18 +127,6 @@ fn watch_files(
         overlay.set(rules.counting_rejected(count_rejected).all_or_none(all_or_none.clone()));
     }));
     Ok(())
-}
-
-fn answers(config: &EnvoyConfig) -> EnvoyAnswers {
-    EnvoyAnswers {
-        headers: config.headers.then(|| HeaderNames {
-            limit: config.limit_header.as_str().into(),
-            remaining: config.remaining_header.as_str().into(),
-            reset: config.reset_header.as_str().into(),
-        }),
-        standard_headers: config.standard_headers,
-        dynamic_metadata: config.dynamic_metadata,
-    }
 }
 
 impl RunningEnvoy {

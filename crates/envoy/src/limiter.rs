@@ -22,7 +22,6 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::overlay::AllOrNone;
 use crate::rules::{Domain, Domains, Rule};
 use crate::settings::EnvoyConfig;
 use smallvec::SmallVec;
@@ -55,39 +54,6 @@ pub const MAX_ENTRIES: usize = 64;
 /// The longest domain, key or value, in bytes.
 pub const MAX_TEXT: usize = 64 << 10;
 
-/// Settings that apply to every request.
-#[derive(Debug, Clone, PartialEq)]
-pub struct EnvoyRules {
-    /// True if limits in requests override the rules.
-    pub overrides_in_request: bool,
-    /// True if limits in requests charge denied hits.
-    pub count_rejected: bool,
-    /// The share of a limit above which hits count as near.
-    pub near_limit_ratio: f32,
-    /// True if every request passes; the statuses still show which would not have.
-    pub shadow_mode: bool,
-    /// True if every rule denies only together with all others of its request.
-    pub quota_mode: bool,
-    /// True if one descriptor that is over keeps the others of its request from being charged.
-    pub stop_when_over: bool,
-    /// Domains whose descriptors are charged together.
-    pub all_or_none: AllOrNone,
-}
-
-impl From<&EnvoyConfig> for EnvoyRules {
-    fn from(config: &EnvoyConfig) -> Self {
-        Self {
-            overrides_in_request: config.overrides_in_request,
-            count_rejected: config.count_rejected,
-            near_limit_ratio: config.near_limit_ratio,
-            shadow_mode: config.shadow_mode,
-            quota_mode: config.quota_mode,
-            stop_when_over: config.stop_when_over,
-            all_or_none: config.all_or_none.clone(),
-        }
-    }
-}
-
 /// The rules of one set of files, and the counters of their hits. A reload makes a new one.
 #[derive(Debug)]
 pub struct Loaded {
@@ -107,7 +73,7 @@ pub struct EnvoyDecisions {
 /// State of one worker for Envoy's requests, beside its limiter.
 #[derive(Debug)]
 pub struct EnvoyLimiter {
-    rules: EnvoyRules,
+    config: EnvoyConfig,
     given: Given,
     recorder: EnvoyRecorder,
 }
@@ -257,10 +223,16 @@ impl EnvoyLimiter {
         self.recorder.answered(None, code);
     }
 
+    /// The settings of requests and answers.
+    #[inline]
+    pub(crate) const fn config(&self) -> &EnvoyConfig {
+        &self.config
+    }
+
     /// State for one worker.
     #[must_use]
-    pub fn new(rules: EnvoyRules, recorder: EnvoyRecorder) -> Self {
-        Self { rules, given: Given::default(), recorder }
+    pub fn new(config: EnvoyConfig, recorder: EnvoyRecorder) -> Self {
+        Self { config, given: Given::default(), recorder }
     }
 }
 
@@ -345,14 +317,14 @@ impl EnvoyDecisions {
     ) -> Result<RateLimitAnswer<'a>, RateLimitError> {
         let mut questions = Questions::new();
         self.pose(&mut questions, envoy, (loaded, domain), ask)?;
-        let together = domain.zip(envoy.rules.all_or_none.by(ask.domain)).map(|(domain, by)| {
-            Ok((domain, all_or_none::groups(by, ask, &questions, envoy.rules.shadow_mode)?))
+        let together = domain.zip(envoy.config.all_or_none.by(ask.domain)).map(|(domain, by)| {
+            Ok((domain, all_or_none::groups(by, ask, &questions, envoy.config.shadow_mode)?))
         });
         let together: Result<_, InvalidField> = together.transpose();
         let together = together.inspect_err(|_| self.recorder.rejected(Rejection::Invalid))?;
         let asker = (ask.deadline, ask.rights.caller());
         let started = clock::monotonic();
-        if envoy.rules.stop_when_over {
+        if envoy.config.stop_when_over {
             self.stop_at_first_over(envoy, &mut questions, asker, started).await;
         }
         let decided = match together {
@@ -381,7 +353,7 @@ impl EnvoyDecisions {
         ask: &RateLimitAsk<'_>,
         statuses: SmallVec<[DescriptorStatus<'a>; 2]>,
     ) -> RateLimitAnswer<'a> {
-        let overall = Overall::new(&envoy.rules, &statuses);
+        let overall = Overall::new(&envoy.config, &statuses);
         if overall.shadowed {
             envoy.recorder.happened(EnvoyEvent::GlobalShadow);
         }

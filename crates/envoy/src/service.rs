@@ -18,7 +18,6 @@ use weir_config::AccessRight;
 use weir_grpc::{Call, CallContext, IncomingCall, Reply, reply, turn};
 
 pub use generated::EnvoyService;
-pub use headers::HeaderNames;
 pub use json::{EnvoyJson, JsonAnswer, JsonError};
 use weir_node::access::SnapshotRights;
 use weir_node::current_method;
@@ -28,11 +27,9 @@ use weir_node::telemetry::{Recorder, WorkerRecorder};
 use weir_store::at_once;
 use weir_time::deadlines::Deadlines;
 
-use crate::limiter::{
-    EnvoyDecisions, EnvoyLimiter, EnvoyRules, Loaded, RateLimitAnswer, RateLimitAsk, RateLimitError,
-};
+use crate::limiter::{EnvoyDecisions, EnvoyLimiter, Loaded, RateLimitAnswer, RateLimitAsk, RateLimitError};
 use crate::metrics::{AnswerCode, EnvoyMetrics};
-use crate::settings::ENVOY;
+use crate::settings::{ENVOY, EnvoyConfig};
 
 /// The largest request: values of 64 KiB are legal, and a request has several.
 pub const MAX_RATE_LIMIT_BYTES: usize = 1 << 20;
@@ -48,24 +45,11 @@ thread_local! {
     static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// Optional parts of an answer.
-#[derive(Debug, Clone, Default)]
-pub struct EnvoyAnswers {
-    /// Names of the headers with the client's limit; `None` leaves them out.
-    pub headers: Option<HeaderNames>,
-    /// True if answers have the fields `RateLimit` and `RateLimit-Policy`.
-    pub standard_headers: bool,
-    /// True if answers have dynamic metadata for Envoy's other filters.
-    pub dynamic_metadata: bool,
-}
-
 /// Parts that the services of all workers share.
 #[derive(Clone)]
 pub struct EnvoyParts {
-    /// The settings that apply to every request.
-    pub rules: EnvoyRules,
-    /// The contents of answers.
-    pub answers: EnvoyAnswers,
+    /// The settings of requests and answers.
+    pub config: EnvoyConfig,
     /// The metrics of hits.
     pub metrics: EnvoyMetrics,
 }
@@ -78,8 +62,8 @@ impl EnvoyParts {
         worker: &ServiceContext,
         snapshot: &Snapshot,
     ) -> (Arc<EnvoyRateLimit>, FollowSnapshot) {
-        let limiter = EnvoyLimiter::new(self.rules.clone(), self.metrics.recorder(worker.worker));
-        let envoy = EnvoyRateLimit::new(worker, snapshot, limiter, self.answers.clone());
+        let limiter = EnvoyLimiter::new(self.config.clone(), self.metrics.recorder(worker.worker));
+        let envoy = EnvoyRateLimit::new(worker, snapshot, limiter);
         let (followed, recorder) = (Arc::downgrade(&envoy), Arc::clone(&worker.recorder));
         let follow = move |snapshot: &Snapshot| {
             let Some(envoy) = followed.upgrade() else { return false };
@@ -98,7 +82,6 @@ pub struct EnvoyRateLimit {
     at_once: bool,
     deadlines: Deadlines,
     envoy: EnvoyLimiter,
-    answers: EnvoyAnswers,
 }
 
 /// Parts that answer a request. A request keeps them until its answer, so that two snapshots never mix in it.
@@ -111,17 +94,12 @@ struct CurrentRules {
 
 impl EnvoyRateLimit {
     /// Creates the service of one worker, under the current snapshot.
-    pub fn new(
-        worker: &ServiceContext,
-        snapshot: &Snapshot,
-        envoy: EnvoyLimiter,
-        answers: EnvoyAnswers,
-    ) -> Arc<Self> {
+    pub fn new(worker: &ServiceContext, snapshot: &Snapshot, envoy: EnvoyLimiter) -> Arc<Self> {
         let (store, deadlines) = (Arc::clone(&worker.store), worker.deadlines.clone());
         let recorder = worker.recorder.under(&snapshot.rows);
         let current = ArcSwap::from_pointee(CurrentRules::new(&store, snapshot, recorder));
         let at_once = store.is_at_once();
-        Arc::new(Self { current, store, at_once, deadlines, envoy, answers })
+        Arc::new(Self { current, store, at_once, deadlines, envoy })
     }
 
     /// Serves another snapshot from now on. Requests that have begun keep theirs.
@@ -206,7 +184,7 @@ impl EnvoyRateLimit {
         let mut message = BUFFER.take();
         message.clear();
         message.reserve(STATUS_BYTES * (1 + answer.statuses.len()));
-        reply::frame(&mut message, |out| response::write(out, &answer, ask, &self.answers));
+        reply::frame(&mut message, |out| response::write(out, &answer, ask, self.envoy.config()));
         let bytes = Bytes::copy_from_slice(&message);
         if message.capacity() <= MOST_KEPT {
             BUFFER.set(message);

@@ -4,6 +4,7 @@ use std::slice;
 use std::time::Instant;
 
 use crate::rules::Domain;
+use crate::settings::EnvoyConfig;
 use smallvec::SmallVec;
 use weir_node::settle::Outcome;
 use weir_node::telemetry::CountedMethod;
@@ -13,8 +14,8 @@ use weir_time::clock;
 use super::decide::Outcomes;
 use super::questions::Questions;
 use super::{
-    DescriptorDecision, DescriptorQuestion, EnvoyDecisions, EnvoyLimiter, EnvoyRules, Loaded,
-    RateLimitAnswer, RateLimitAsk, RateLimitError, status,
+    DescriptorDecision, DescriptorQuestion, EnvoyDecisions, EnvoyLimiter, Loaded, RateLimitAnswer,
+    RateLimitAsk, RateLimitError, status,
 };
 
 impl EnvoyDecisions {
@@ -22,7 +23,7 @@ impl EnvoyDecisions {
     #[inline]
     #[must_use]
     pub fn asks_once(&self, envoy: &EnvoyLimiter, ask: &RateLimitAsk<'_>) -> bool {
-        let EnvoyRules { stop_when_over, all_or_none, .. } = &envoy.rules;
+        let EnvoyConfig { stop_when_over, all_or_none, .. } = &envoy.config;
         let is_alone = all_or_none.is_empty() || all_or_none.by(ask.domain).is_none();
         self.at_once && !stop_when_over && is_alone
     }

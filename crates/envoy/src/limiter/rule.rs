@@ -28,7 +28,7 @@ impl<'a> FoundLimit<'a> {
         given: Option<(u32, i32)>,
         entries: &[(&str, &str)],
     ) -> Result<Self, RateLimitError> {
-        let given = given.filter(|_| envoy.rules.overrides_in_request);
+        let given = given.filter(|_| envoy.config.overrides_in_request);
         let Some((requests_per_unit, number)) = given else {
             let matched = domain.and_then(|domain| domain.find(entries.iter().copied()));
             return Ok(matched.map_or(Self::Nothing, Self::Rule));
@@ -36,7 +36,7 @@ impl<'a> FoundLimit<'a> {
         // An invalid override is rejected in any domain, so that the caller's mistake shows.
         let unit = unit(number)?;
         let Some(domain) = domain else { return Ok(Self::Nothing) };
-        let limit = envoy.given.limit(domain.owner(), requests_per_unit, unit, envoy.rules.count_rejected);
+        let limit = envoy.given.limit(domain.owner(), requests_per_unit, unit, envoy.config.count_rejected);
         let limit = limit.map_err(|invalid| InvalidField {
             field: "descriptors.limit.requests_per_unit",
             value: invalid.value,

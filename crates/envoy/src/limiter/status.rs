@@ -68,7 +68,7 @@ pub(super) fn status_of<'a>(
     let found = mem::replace(&mut question.found, FoundLimit::Nothing);
     name::give_back(mem::take(&mut question.name));
     let rule = found.rule().map(|rule| &**rule);
-    let quota_mode = envoy.rules.quota_mode || rule.is_some_and(|rule| rule.quota_mode);
+    let quota_mode = envoy.config.quota_mode || rule.is_some_and(|rule| rule.quota_mode);
     let (Some(limit), Some(decided)) = (found.limit(), decided) else {
         // An unlimited rule has no budget, so in quota mode it is not one with room.
         let (remaining, quota_mode) = if rule.is_some() { (u32::MAX, false) } else { (0, quota_mode) };
@@ -89,7 +89,7 @@ pub(super) fn status_of<'a>(
             (Outcome::Decided(decision), Some(algorithm)) => {
                 let before = decision.limit.used_before(algorithm);
                 let counted =
-                    count(algorithm.limit(), before, hits, over, shadow, envoy.rules.near_limit_ratio);
+                    count(algorithm.limit(), before, hits, over, shadow, envoy.config.near_limit_ratio);
                 Hits { cached: if decision.cached { counted.over } else { 0 }, ..counted }
             }
             // The state of the limit is unknown, so only the total is counted.

@@ -4,40 +4,20 @@ use crate::rules::RateLimit;
 use weir_node::service::http_headers;
 
 use crate::limiter::{DescriptorStatus, RateLimitAnswer};
-
-/// Names of the headers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HeaderNames {
-    /// Requests per unit.
-    pub limit: Box<str>,
-    /// Requests that still pass now.
-    pub remaining: Box<str>,
-    /// Seconds until the limit is full again.
-    pub reset: Box<str>,
-}
-
-impl Default for HeaderNames {
-    fn default() -> Self {
-        Self {
-            limit: "RateLimit-Limit".into(),
-            remaining: "RateLimit-Remaining".into(),
-            reset: "RateLimit-Reset".into(),
-        }
-    }
-}
+use crate::settings::EnvoyConfig;
 
 /// Headers of the last limit that denies the request by itself or, if none does, of the one with the least remaining.
 /// There are none without a limit.
 pub(super) fn limit_headers<'n>(
-    names: &'n HeaderNames,
+    config: &'n EnvoyConfig,
     answer: &RateLimitAnswer<'_>,
 ) -> impl Iterator<Item = (&'n str, u64)> {
     let headers = described(answer).map(|status| {
         let limit = status.limit().map_or(0, |limit| u64::from(limit.requests_per_unit()));
         [
-            (&*names.limit, limit),
-            (&*names.remaining, u64::from(status.remaining)),
-            (&*names.reset, status.until_reset_s.unwrap_or(0)),
+            (&*config.limit_header, limit),
+            (&*config.remaining_header, u64::from(status.remaining)),
+            (&*config.reset_header, status.until_reset_s.unwrap_or(0)),
         ]
     });
     headers.into_iter().flatten()

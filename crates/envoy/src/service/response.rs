@@ -3,29 +3,30 @@
 use weir_node::service::put::{Packed, nested, number, put, text};
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_response::Code;
 
-use super::{EnvoyAnswers, headers, metadata};
+use super::{headers, metadata};
 use crate::limiter::{DescriptorStatus, RateLimitAnswer, RateLimitAsk};
+use crate::settings::EnvoyConfig;
 
 /// Appends the response.
 pub(super) fn write(
     out: &mut Vec<u8>,
     answer: &RateLimitAnswer<'_>,
     ask: &RateLimitAsk<'_>,
-    answers: &EnvoyAnswers,
+    config: &EnvoyConfig,
 ) {
     number(out, 1, code(answer.overall.over));
     for one in &answer.statuses {
         nested(out, 2, |out| StatusFields::new(one).write(out));
     }
-    if let Some(names) = &answers.headers {
-        for (name, value) in headers::limit_headers(names, answer) {
+    if config.headers {
+        for (name, value) in headers::limit_headers(config, answer) {
             nested(out, 3, |out| {
                 text(out, 1, name);
                 text(out, 2, itoa::Buffer::new().format(value));
             });
         }
     }
-    if answers.standard_headers {
+    if config.standard_headers {
         for (name, value) in headers::standard(answer).into_iter().flatten() {
             nested(out, 3, |out| {
                 text(out, 1, name);
@@ -33,7 +34,7 @@ pub(super) fn write(
             });
         }
     }
-    if answers.dynamic_metadata {
+    if config.dynamic_metadata {
         nested(out, 6, |out| metadata::write(out, answer, ask));
     }
 }

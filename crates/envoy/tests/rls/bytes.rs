@@ -9,9 +9,10 @@ use tonic::Code;
 use weir_config::MemoryConfig;
 use weir_envoy::ENVOY;
 use weir_envoy::files::EnvoyFiles;
-use weir_envoy::limiter::{EnvoyLimiter, EnvoyRules, Loaded};
+use weir_envoy::limiter::{EnvoyLimiter, Loaded};
 use weir_envoy::metrics::EnvoyMetrics;
-use weir_envoy::service::{EnvoyAnswers, EnvoyRateLimit, HeaderNames, MAX_RATE_LIMIT_BYTES};
+use weir_envoy::service::{EnvoyRateLimit, MAX_RATE_LIMIT_BYTES};
+use weir_envoy::settings::EnvoyConfig;
 use weir_node::audit::AuditLog;
 use weir_node::feature::ServiceContext;
 use weir_node::feature_parts::FeatureParts;
@@ -36,28 +37,15 @@ pub(super) fn service() -> Service {
     let config = config();
     let metrics = Metrics::register(&Registry::new(), &config.rules).unwrap();
     let store = MemoryStore::new(&MemoryConfig::default(), Clock::Manual(ManualClock::at(BASE)));
-    let counted = EnvoyMetrics::new(1).unwrap();
+    let counted = EnvoyMetrics::new(1);
     let domains = EnvoyFiles::load(files(), false).unwrap().compile();
     let loaded = Loaded::new(Arc::new(domains), &counted);
-    let rules = EnvoyRules {
-        overrides_in_request: true,
-        count_rejected: false,
-        near_limit_ratio: 0.8,
-        shadow_mode: false,
-        quota_mode: false,
-        stop_when_over: false,
-        all_or_none: weir_envoy::overlay::AllOrNone::default(),
-    };
-    let answers = EnvoyAnswers {
-        headers: Some(HeaderNames::default()),
-        dynamic_metadata: true,
-        ..EnvoyAnswers::default()
-    };
+    let envoy = EnvoyConfig { headers: true, dynamic_metadata: true, ..EnvoyConfig::default() };
     let features = FeatureParts::default().with(ENVOY, loaded.part(true));
     let snapshot = Snapshot { features, ..Snapshot::of(config.rules, &metrics) };
     let audit = AuditLog::open(None, Clock::System).unwrap();
     let worker = ServiceContext::apart(0, Arc::new(store), &metrics, (&Readiness::starting(true), audit));
-    EnvoyRateLimit::new(&worker, &snapshot, EnvoyLimiter::new(rules, counted.recorder(0)), answers)
+    EnvoyRateLimit::new(&worker, &snapshot, EnvoyLimiter::new(envoy, counted.recorder(0)))
 }
 
 async fn answer(service: &Service, message: &[u8]) -> Result<Vec<u8>, Code> {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use prometheus::Registry;
 use weir_envoy::files::EnvoyFiles;
-use weir_envoy::limiter::{DescriptorAsk, EnvoyDecisions, EnvoyLimiter, EnvoyRules, Loaded, RateLimitAsk};
+use weir_envoy::limiter::{DescriptorAsk, EnvoyDecisions, EnvoyLimiter, Loaded, RateLimitAsk};
 use weir_envoy::metrics::EnvoyMetrics;
+use weir_envoy::settings::EnvoyConfig;
 use weir_grpc::{CurrentPeer, Peer, with_peer};
 use weir_node::access::{CallerName, Rights, rights_of};
 use weir_node::telemetry::Metrics;
@@ -38,19 +39,10 @@ fn a_named_caller_has_one_turn_and_others_one_for_each_connection() {
     let asked = Asked::default();
     let reserve = config.server.answer_reserve.into();
     let decisions = EnvoyDecisions::new(Arc::new(asked.clone()), metrics.recorder(), reserve);
-    let counted = EnvoyMetrics::new(1).unwrap();
+    let counted = EnvoyMetrics::new(1);
     let domains = EnvoyFiles::load(files(), false).unwrap().compile();
     let loaded = Loaded::new(Arc::new(domains), &counted);
-    let rules = EnvoyRules {
-        overrides_in_request: true,
-        count_rejected: false,
-        near_limit_ratio: 0.8,
-        shadow_mode: false,
-        quota_mode: false,
-        stop_when_over: false,
-        all_or_none: weir_envoy::overlay::AllOrNone::default(),
-    };
-    let envoy = EnvoyLimiter::new(rules, counted.recorder(0));
+    let envoy = EnvoyLimiter::new(EnvoyConfig::default(), counted.recorder(0));
     let peers = [Peer::default(), Peer::default()];
     let caller_of = |rights: Rights<'_>, peer: &Peer| {
         let mut ask = RateLimitAsk { domain: "rl", ..RateLimitAsk::new(rights, None) };
