@@ -37,6 +37,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
+use self::costs::then;
 use self::counts::{CacheCounts, WorkerCacheCounts};
 use self::epochs::{EPOCHS, Epochs, LAST_SEEN_PLACES, LastSeenPlace, StateChange};
 use self::holds::holds;
@@ -203,7 +204,8 @@ impl<S: Store> WorkerDenials<S> {
             epochs.saw(&this.shared, verdicts, false);
             drop(change);
         };
-        then(answers, end, decision.costs.len(), after);
+        let judged = then(answers.take_from(end), after);
+        answers.put(decision.costs.len(), judged);
     }
 
     /// Answers from the cache, or asks the store and caches denials.
@@ -226,7 +228,8 @@ impl<S: Store> WorkerDenials<S> {
         self.store.decide(slice::from_ref(decision), answers);
         let this = Arc::clone(self);
         let after = move |verdicts: &Verdicts| this.learn_from(&mut asked, change, verdicts);
-        then(answers, end, decision.costs.len(), after);
+        let judged = then(answers.take_from(end), after);
+        answers.put(decision.costs.len(), judged);
     }
 
     fn learn_from(&self, asked: &mut StoreQuestion, change: Option<StateChange>, verdicts: &Verdicts) {
@@ -240,29 +243,6 @@ impl<S: Store> WorkerDenials<S> {
         }
         let first = last.map_or(0, |last| last + 1);
         self.learn(asked, first, verdicts);
-    }
-}
-
-/// Lets `after` see the verdicts that were appended since `end`, or those that come later. If there are none, it is
-/// dropped.
-fn then(
-    answers: &mut Answers,
-    end: (usize, usize),
-    costs: usize,
-    after: impl FnOnce(&Verdicts) + Send + 'static,
-) {
-    match answers.take_from(end) {
-        StoreAnswer::Ready(verdicts) => {
-            if let Ok(verdicts) = &verdicts {
-                after(verdicts);
-            }
-            answers.put(costs, StoreAnswer::Ready(verdicts));
-        }
-        StoreAnswer::Later(verdicts) => answers.later(async move {
-            let verdicts = verdicts.await?;
-            after(&verdicts);
-            Ok(verdicts)
-        }),
     }
 }
 

@@ -117,8 +117,9 @@ fn nears_by_itself(costed: &CostedLimits, verdict: &BudgetVerdict) -> bool {
     })
 }
 
-/// Lets `after` see the verdicts, now or when they come. If there are none, it is dropped.
-fn then(
+/// Calls `after` with the verdicts, now or when they come. If there are none, it is dropped.
+#[inline]
+pub(super) fn then(
     answer: StoreAnswer<Verdicts>,
     after: impl FnOnce(&Verdicts) + Send + 'static,
 ) -> StoreAnswer<Verdicts> {
