@@ -14,7 +14,6 @@
 
 mod central;
 mod clocks;
-mod key_flight;
 mod line;
 mod moment;
 mod places;

@@ -23,10 +23,10 @@ use weir_units::{CEILING, Micros};
 
 use self::batch::{CountBatch, lead};
 use super::ApproximateWorker;
-use super::line::WaitingVerdict;
+use super::line::{CountQuestion, CountWaiter, WaitingVerdict};
 use super::moment::NodeMoment;
 use super::places::PlaceSet;
-use super::table::{CountQuestion, CountWaiter, KeyEntry, limit_of};
+use super::table::{KeyEntry, limit_of};
 use super::verdict::CountVerdict;
 use crate::{CountStore, CounterKey, Decision, StoreError, Verdicts};
 
@@ -47,7 +47,7 @@ pub(super) struct PendingCount<C> {
 enum ChargeStep {
     Decided(CountVerdict),
     /// Waits for a call about its key.
-    Waits(WaitingVerdict<CountVerdict>),
+    Waits(WaitingVerdict),
     /// The store decides it alone.
     Alone,
 }
@@ -108,16 +108,16 @@ impl<C: CountStore> PendingCount<C> {
             |entry| {
                 let Some(window) = moment.window(set, entry.server) else { return Ok(ChargeStep::Alone) };
                 let Self { op, cost, limit, .. } = *self;
-                if !entry.line.is_in_flight()
+                if !entry.line.is_in_flight
                     && let Some(decided) = entry.decide(&window, (op, cost, limit), self.digest)
                 {
                     return Ok(ChargeStep::Decided(decided));
                 }
                 let (waiter, waiting) = CountWaiter::new(CountQuestion { op, cost, limit }, self.deadline);
-                if entry.line.is_in_flight() {
+                if entry.line.is_in_flight {
                     entry.line.join(waiter, node.max_waiting)?;
                 } else {
-                    entry.line.depart();
+                    entry.line.is_in_flight = true;
                     begun = CountBatch::new(vec![waiter]).map(|batch| batch.with_push(Some(entry.charge())));
                 }
                 Ok(ChargeStep::Waits(waiting))

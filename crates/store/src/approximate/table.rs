@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use weir_core::approximate::CountOp;
 use weir_core::key::{self, KeySecret};
 
-pub(super) use self::entry::{CountQuestion, CountWaiter, KeyEntry};
+pub(super) use self::entry::KeyEntry;
 use super::moment::NodeMoment;
 use super::places::PlaceSet;
 use super::verdict::CountVerdict;
@@ -66,7 +66,7 @@ impl CountTable {
         let limit = limit_of(decision);
         let mut part = self.part(digest).lock();
         let TablePart { entries, decided } = &mut *part;
-        let entry = entries.get_mut(&digest).filter(|entry| !entry.line.is_in_flight())?;
+        let entry = entries.get_mut(&digest).filter(|entry| !entry.line.is_in_flight)?;
         let window = moment.window(set, entry.server)?;
         let found = entry.decide(&window, (op, cost, limit), digest)?;
         *decided += 1;
@@ -79,7 +79,7 @@ impl CountTable {
         let kept = if self.len() > MAX_KEYS / 2 { 0 } else { 1 };
         self.retain(|entry| {
             let last = entry.count.window().saturating_add(kept);
-            entry.line.is_in_flight() || !moment.is_past(last, &entry.set, entry.server)
+            entry.line.is_in_flight || !moment.is_past(last, &entry.set, entry.server)
         });
     }
 

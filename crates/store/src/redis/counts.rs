@@ -40,7 +40,6 @@ pub(super) struct CountRequest {
     arguments: CountArguments,
 }
 
-/// Arguments of one request.
 type CountArguments = SmallVec<[CountArgument; 13]>;
 
 #[derive(Debug, Clone, Copy)]

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use weir_core::approximate::{CountAnswer, CountAsk, CountOp, NodePush};
+use weir_core::approximate::{CountAnswer, CountAsk, NodePush};
 use weir_units::Micros;
 
 use crate::approximate::ApproximateWorker;
-use crate::approximate::key_flight::KeyFlight;
+use crate::approximate::line::{CountQuestion, CountWaiter, KeyLine};
 use crate::approximate::moment::NodeMoment;
 use crate::approximate::places::PlaceSet;
-use crate::approximate::table::{CountQuestion, CountWaiter, KeyEntry};
+use crate::approximate::table::{CountTable, KeyEntry};
 use crate::approximate::verdict::CountVerdict;
 use crate::{CountStore, CounterKey, StoreError};
 
@@ -30,7 +30,7 @@ pub(super) async fn lead<C: CountStore>(
     mut batch: CountBatch,
 ) {
     let node = &worker.node.0;
-    let flight = KeyFlight::new(&node.table, digest);
+    let flight = KeyFlight { table: &node.table, digest };
     loop {
         let sent = node.clock.now();
         let window = set.bound.window();
@@ -56,7 +56,19 @@ pub(super) async fn lead<C: CountStore>(
             None => break,
         }
     }
-    flight.land();
+    std::mem::forget(flight);
+}
+
+/// The calls about a key. If their task ends early, nobody waits for them afterwards.
+struct KeyFlight<'t> {
+    table: &'t CountTable,
+    digest: u128,
+}
+
+impl Drop for KeyFlight<'_> {
+    fn drop(&mut self) {
+        self.table.with(self.digest, |entry| entry.line = KeyLine::default());
+    }
 }
 
 /// Decides for those who wait. What it cannot is the next call. Returns also how many it has decided.
@@ -69,7 +81,7 @@ fn next(
     let window = moment.window(set, entry.server);
     // Out of the entry for now, because its counter decides.
     let mut line = std::mem::take(&mut entry.line);
-    let (waiters, decided) = line.next(&CountOp::Charge, |asked| {
+    let (waiters, decided) = line.next(|asked| {
         let window = window.as_ref()?;
         entry.decide(window, (asked.op, asked.cost, asked.limit), digest)
     });

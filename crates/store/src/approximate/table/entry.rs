@@ -5,15 +5,10 @@ use std::sync::Arc;
 use weir_core::approximate::{CountOp, LocalAnswer, NodeCount, NodePush};
 
 use crate::CounterKey;
-use crate::approximate::line::{KeyLine, KeyQuestion, KeyWaiter};
+use crate::approximate::line::KeyLine;
 use crate::approximate::moment::{NodeMoment, NodeWindow};
 use crate::approximate::places::PlaceSet;
 use crate::approximate::verdict::CountVerdict;
-
-pub(in crate::approximate) type CountQuestion = KeyQuestion<CountOp, u64>;
-
-/// A caller that waits for the store's answer.
-pub(in crate::approximate) type CountWaiter = KeyWaiter<CountOp, u64, CountVerdict>;
 
 pub(in crate::approximate) struct KeyEntry {
     pub(in crate::approximate) set: Arc<PlaceSet>,
@@ -25,7 +20,7 @@ pub(in crate::approximate) struct KeyEntry {
     limit: u64,
     /// True while the key is among those of which the node owes something.
     is_owing: bool,
-    pub(in crate::approximate) line: KeyLine<CountOp, u64, CountVerdict>,
+    pub(in crate::approximate) line: KeyLine,
 }
 
 impl KeyEntry {
@@ -88,7 +83,7 @@ impl KeyEntry {
             self.is_owing = false;
             return None;
         }
-        if self.line.is_in_flight() {
+        if self.line.is_in_flight {
             self.set.owe(digest);
             return None;
         }
