@@ -162,30 +162,11 @@ impl Strategy {
         let tag = Tag::new(name, &limits, single_slot)?;
         let fields: Vec<Field> = limits.iter().flat_map(|limit| limit.scope.fields()).cloned().collect();
         let fields = Scope::of(&fields);
-        let (id, name) = (StrategyId::next(), Arc::<str>::from(name));
         let shares_counters = limits.iter().any(|limit| limit.scope != fields);
-        let rates = RateLimits::new(&name, limits);
-        Ok(Self {
-            key_name: Arc::clone(&name),
-            generation: 0,
-            overridden: 0,
-            overridden_near: 0,
-            family: id.number() as usize,
-            owner: Arc::new(Owner::of_strategy(&name)),
-            shares_counters,
-            mixes_numbers: false,
-            tag_is_whole: matches!(&tag, Tag::Fields(scope) if *scope == fields),
-            id,
-            is_special: rates.is_special(),
-            rule: StrategyRule::Rates(rates),
-            name,
-            tag,
-            fields,
-            needed,
-            on_store_failure,
-            local: None,
-            approximate: None,
-        })
+        let rates = RateLimits::new(name, limits);
+        let (is_special, rule) = (rates.is_special(), StrategyRule::Rates(rates));
+        let strategy = Self::with_rule(name, rule, (tag, fields), needed, on_store_failure);
+        Ok(Self { shares_counters, is_special, ..strategy })
     }
 
     /// A concurrency strategy, which limits permits and has no rate limits.
@@ -197,8 +178,23 @@ impl Strategy {
     ) -> Result<Self, StrategyError> {
         check_name(name)?;
         let needed = attributes::needed(std::iter::once((CONCURRENCY, &scope)))?;
+        let tag = match scope.fields() {
+            [] => Tag::Strategy(name.into()),
+            _ => Tag::Fields(scope.clone()),
+        };
+        let rule = StrategyRule::Permits(Box::new(rule));
+        Ok(Self::with_rule(name, rule, (tag, scope), needed, on_store_failure))
+    }
+
+    fn with_rule(
+        name: &str,
+        rule: StrategyRule,
+        (tag, fields): (Tag, Scope),
+        needed: Box<[Needed]>,
+        on_store_failure: FailurePolicy,
+    ) -> Self {
         let (id, name) = (StrategyId::next(), Arc::<str>::from(name));
-        Ok(Self {
+        Self {
             key_name: Arc::clone(&name),
             generation: 0,
             overridden: 0,
@@ -207,22 +203,18 @@ impl Strategy {
             owner: Arc::new(Owner::of_strategy(&name)),
             shares_counters: false,
             mixes_numbers: false,
+            tag_is_whole: matches!(&tag, Tag::Fields(scope) if *scope == fields),
             is_special: false,
-            tag_is_whole: !scope.fields().is_empty(),
             id,
-            rule: StrategyRule::Permits(Box::new(rule)),
-            tag: if scope.fields().is_empty() {
-                Tag::Strategy((*name).into())
-            } else {
-                Tag::Fields(scope.clone())
-            },
-            fields: scope,
+            rule,
+            name,
+            tag,
+            fields,
             needed,
             on_store_failure,
             local: None,
             approximate: None,
-            name,
-        })
+        }
     }
 
     /// Returns the rule: rates or permits.

@@ -13,21 +13,15 @@ use super::{Pattern, Patterns};
 #[derive(Debug, Clone, Default)]
 pub struct Access {
     /// The lists of the files; `None` if both are empty. Snapshots share them: there may be many entries.
-    files: Option<Arc<FileLists>>,
+    files: Option<Arc<Lists<Patterns<()>>>>,
     /// The lists of live control, which are looked at before all of these; `None` if both are empty.
-    first: Option<Arc<LiveLists>>,
-}
-
-#[derive(Debug)]
-struct FileLists {
-    deny: Patterns<()>,
-    allow: Patterns<()>,
+    first: Option<Arc<Lists<SharedPatterns<()>>>>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct LiveLists {
-    deny: SharedPatterns<()>,
-    allow: SharedPatterns<()>,
+struct Lists<T> {
+    deny: T,
+    allow: T,
 }
 
 /// Effect of a list.
@@ -57,7 +51,7 @@ impl Access {
         let deny = Patterns::new(deny.into_iter().map(list));
         let allow = Patterns::new(allow.into_iter().map(list));
         let is_empty = deny.is_empty() && allow.is_empty();
-        Self { files: (!is_empty).then(|| Arc::new(FileLists { deny, allow })), first: None }
+        Self { files: (!is_empty).then(|| Arc::new(Lists { deny, allow })), first: None }
     }
 
     /// True if the files' lists of `other` have the same entries.
@@ -109,47 +103,23 @@ impl Access {
 pub(super) fn listing<'a>(all: &'a Access, own: Option<&'a Access>, consumer: &str) -> Option<Listing<'a>> {
     let live = (all.first.as_deref(), own.and_then(|own| own.first.as_deref()));
     let files = (all.files.as_deref(), own.and_then(|own| own.files.as_deref()));
-    listing_of(live, consumer).or_else(|| listing_of(files, consumer))
+    let of_live = listing_of(live, |list| Some(list.find(consumer)?.0));
+    of_live.or_else(|| listing_of(files, |list| Some(list.find(consumer)?.0)))
 }
 
 /// The list that applies of those of all strategies and of one strategy.
-fn listing_of<'a, L: Lists>(
-    (all, own): (Option<&'a L>, Option<&'a L>),
-    consumer: &str,
+fn listing_of<'a, T>(
+    (all, own): (Option<&'a Lists<T>>, Option<&'a Lists<T>>),
+    find: impl Fn(&'a T) -> Option<Pattern<'a>>,
 ) -> Option<Listing<'a>> {
     if all.is_none() && own.is_none() {
         return None;
     }
-    let find = |listed, lists: Option<&'a L>, own| {
-        Some(Listing { listed, pattern: lists?.find(listed, consumer)?, own })
+    let deny = |lists: Option<&'a Lists<T>>, own| {
+        Some(Listing { listed: Listed::Deny, pattern: find(&lists?.deny)?, own })
     };
-    None.or_else(|| find(Listed::Deny, all, false))
-        .or_else(|| find(Listed::Deny, own, true))
-        .or_else(|| find(Listed::Allow, all, false))
-        .or_else(|| find(Listed::Allow, own, true))
-}
-
-/// A deny list and an allow list, in tables of either kind.
-trait Lists {
-    fn find(&self, listed: Listed, consumer: &str) -> Option<Pattern<'_>>;
-}
-
-impl Lists for FileLists {
-    fn find(&self, listed: Listed, consumer: &str) -> Option<Pattern<'_>> {
-        let list = match listed {
-            Listed::Deny => &self.deny,
-            Listed::Allow => &self.allow,
-        };
-        list.find(consumer).map(|(pattern, ())| pattern)
-    }
-}
-
-impl Lists for LiveLists {
-    fn find(&self, listed: Listed, consumer: &str) -> Option<Pattern<'_>> {
-        let list = match listed {
-            Listed::Deny => &self.deny,
-            Listed::Allow => &self.allow,
-        };
-        list.find(consumer).map(|(pattern, ())| pattern)
-    }
+    let allow = |lists: Option<&'a Lists<T>>, own| {
+        Some(Listing { listed: Listed::Allow, pattern: find(&lists?.allow)?, own })
+    };
+    deny(all, false).or_else(|| deny(own, true)).or_else(|| allow(all, false)).or_else(|| allow(own, true))
 }

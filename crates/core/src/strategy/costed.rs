@@ -35,7 +35,7 @@ impl Strategy {
     #[must_use]
     pub fn with_costs(mut self, mut costed: CostedLimits) -> Self {
         if let StrategyRule::Rates(rates) = &mut self.rule {
-            costed.limits.truncate(rates.limits().len());
+            costed.limits.truncate(rates.limits.len());
             rates.costed = Some(Arc::new(costed));
         }
         self.renew();

@@ -21,7 +21,7 @@ pub enum StrategyRule {
 /// Limits that decide together: all are charged or none is.
 #[derive(Debug, Clone)]
 pub struct RateLimits {
-    limits: Vec<Limit>,
+    pub(super) limits: Vec<Limit>,
     algorithms: Vec<Algorithm>,
     /// Prefix of the identities of each limit's keys.
     identities: Vec<Box<[u8]>>,
@@ -110,45 +110,25 @@ impl RateLimits {
     pub(super) fn is_special(&self) -> bool {
         self.paces || self.costed.is_some() || self.marks.is_some()
     }
-
-    #[inline]
-    pub(super) fn limits(&self) -> &[Limit] {
-        &self.limits
-    }
-
-    #[inline]
-    pub(super) fn algorithms(&self) -> &[Algorithm] {
-        &self.algorithms
-    }
-
-    #[inline]
-    pub(super) fn identity(&self, index: usize) -> &[u8] {
-        self.identities.get(index).map_or(&[], |identity| identity)
-    }
-
-    #[inline]
-    pub(super) fn paces(&self) -> bool {
-        self.paces
-    }
 }
 
 impl Strategy {
     /// The limits, in the order in which they are judged and reported. Empty for permits.
     #[inline]
     pub fn limits(&self) -> &[Limit] {
-        self.rates().map_or(&[], RateLimits::limits)
+        self.rates().map_or(&[], |rates| &rates.limits)
     }
 
     /// The limits' algorithms, in the same order.
     #[inline]
     pub fn algorithms(&self) -> &[Algorithm] {
-        self.rates().map_or(&[], RateLimits::algorithms)
+        self.rates().map_or(&[], |rates| &rates.algorithms)
     }
 
     /// Prefix of the identities of the keys of limit number `index` ([`write_identity`](crate::key::write_identity)).
     #[inline]
     pub(crate) fn identity(&self, index: usize) -> &[u8] {
-        self.rates().map_or(&[], |rates| rates.identity(index))
+        self.rates().and_then(|rates| rates.identities.get(index)).map_or(&[], |identity| identity)
     }
 
     /// Sets the bound of a reservation's wait.
@@ -169,7 +149,7 @@ impl Strategy {
     /// True if a limit makes its callers wait for their turn.
     #[inline]
     pub fn paces(&self) -> bool {
-        self.rates().is_some_and(RateLimits::paces)
+        self.rates().is_some_and(|rates| rates.paces)
     }
 }
 
