@@ -116,7 +116,6 @@ impl ReadLedger {
         }
     }
 
-    /// Takes the counts.
     pub(crate) fn take(&self) -> Vec<(u32, usize)> {
         std::mem::take(&mut *self.0.lock())
     }
@@ -140,7 +139,6 @@ impl BodyBuffer {
         }
     }
 
-    /// Ends the body.
     pub(crate) fn end(&self, how: Result<(), ClientGone>) {
         let mut pieces = self.pieces.lock();
         pieces.end.get_or_insert(how);

@@ -178,7 +178,6 @@ impl WorkerBudget {
         &self.0.budget
     }
 
-    /// Opens an account for one connection.
     pub(crate) fn open(&self) -> Account {
         self.0.accounts.fetch_add(1, Relaxed);
         let holder = Arc::new(Holder::default());
@@ -293,7 +292,6 @@ impl Account {
         }
     }
 
-    /// Returns the budget of the process.
     pub(crate) fn budget(&self) -> &BufferBudget {
         self.worker.budget()
     }

@@ -64,7 +64,6 @@ pub struct Http2Connection<I, H> {
     message_timer: Option<Pin<Box<Sleep>>>,
 }
 
-/// The progress of a connection in its turn.
 #[derive(Default)]
 struct TurnState {
     /// Decisions made in this turn.

@@ -17,7 +17,6 @@ use crate::reply::{Reply, ResponseBody};
 #[derive(Default)]
 pub(crate) struct InFlightCalls(FuturesUnordered<CallFuture>);
 
-/// A streaming response.
 pub(crate) struct StreamingResponse {
     pub(crate) stream: u32,
     pub(crate) body: ResponseBody,
@@ -44,7 +43,6 @@ enum FutureKind {
 }
 
 impl InFlightCalls {
-    /// Adds a call.
     pub(crate) fn call(&self, stream: u32, call: Call) {
         self.0.push(CallFuture(Some(FutureKind::Call(stream, call)), None));
     }
@@ -70,7 +68,6 @@ impl InFlightCalls {
         }
     }
 
-    /// Polls for the next event.
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<FutureEvent>> {
         if self.0.is_empty() {
             return Poll::Ready(None);
@@ -109,7 +106,6 @@ impl Future for CallFuture {
     }
 }
 
-/// The output of one poll.
 enum PollOutput {
     Answer(Result<Reply, Status>),
     Piece(Option<Frame<Bytes>>),

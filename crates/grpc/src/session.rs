@@ -345,7 +345,6 @@ impl Session {
         Ok(())
     }
 
-    /// Returns the connection error for a flood.
     fn flood(&self, reason: &'static str) -> ConnectionError {
         self.observer.observe(ConnectionEvent::Flood, reason);
         ConnectionError::new(ErrorCode::EnhanceYourCalm, reason)

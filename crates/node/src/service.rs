@@ -140,7 +140,6 @@ impl<S: Store> DecisionService<S> {
         self.current.load().limiter.store()
     }
 
-    /// The deadlines of all services of its worker.
     pub(crate) fn deadlines(&self) -> &Deadlines {
         &self.deadlines
     }

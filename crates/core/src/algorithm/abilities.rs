@@ -27,7 +27,6 @@ impl Algorithm {
         self.upfront == 0
     }
 
-    /// Returns the parameters of a warm-up.
     pub(super) const fn warms_up(&self) -> Option<&WarmUp> {
         match &self.engine {
             Engine::WarmUp(warm_up) if !self.is_plain => Some(warm_up),

@@ -21,7 +21,6 @@ pub(super) const LEASES: u8 = b'R';
 pub(super) const LEASE_ENDS: u8 = b'E';
 /// Places of the nodes that count a strategy.
 pub(super) const PLACES: u8 = b'N';
-/// Part of a queue.
 pub(super) const QUEUE: u8 = b'Q';
 /// Marker of a refund under an id.
 pub(super) const REFUND: u8 = b'F';

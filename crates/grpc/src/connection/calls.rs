@@ -106,7 +106,6 @@ impl<I: AsyncRead + AsyncWrite + Unpin, H: HotService> Http2Connection<I, H> {
     }
 }
 
-/// Begins one call.
 fn begin<H: HotService>(
     service: &H,
     check: &ConnectionCheck,

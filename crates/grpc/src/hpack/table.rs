@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use super::{HeaderField, TABLE};
 
-/// An entry of the dynamic table.
 #[derive(Debug)]
 pub(super) struct TableEntry {
     /// The name, followed by the value.

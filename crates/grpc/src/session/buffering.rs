@@ -246,7 +246,6 @@ impl Session {
         *self.now.get_or_insert_with(weir_time::clock::monotonic)
     }
 
-    /// Begins a turn.
     pub(crate) fn begin_turn(&mut self) {
         self.now = None;
     }

@@ -123,7 +123,6 @@ impl Session {
         self.reset(id, if increment == 0 { ErrorCode::Protocol } else { ErrorCode::FlowControl })
     }
 
-    /// Removes a request.
     pub(super) fn take_lingering(&mut self, id: u32) -> Option<UnreadRequest> {
         let request = self.lingering.requests.remove(&id)?;
         self.held_by_streams -= COUNTED;

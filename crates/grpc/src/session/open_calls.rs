@@ -20,7 +20,6 @@ use crate::stream::CallStream;
 /// headers. So a client with few calls is served no matter what others hold.
 pub const FEW_CALLS: usize = 16;
 
-/// The open calls of one connection.
 pub(super) struct OpenCalls {
     /// The process-wide count of open streams.
     streams: OpenStreams,

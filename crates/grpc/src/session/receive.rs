@@ -14,7 +14,6 @@ use crate::stream::CallStream;
 /// The largest flow-control window (RFC 9113, 6.9.1).
 pub(super) const LARGEST_WINDOW: i64 = (1 << 31) - 1;
 
-/// The result of handling a frame.
 type FrameResult = Result<(), ConnectionError>;
 
 impl Session {

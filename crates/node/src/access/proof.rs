@@ -24,7 +24,6 @@ pub(super) enum ProofSource {
     Connection,
     /// A line of the tokens file.
     Token(Digest),
-    /// A key of an issuer.
     Jwt(Arc<JwtKey>),
 }
 

@@ -61,7 +61,6 @@ pub struct Refused(pub RefusalReason);
 /// Counts of refusals.
 #[derive(Debug, Default)]
 pub struct AccessMetrics {
-    /// Log of refusals.
     audit: Option<AuditLog>,
     refused: [AtomicU64; RefusalReason::ALL.len()],
     logged: [Mutex<Option<Instant>>; RefusalReason::ALL.len()],

@@ -37,7 +37,6 @@ const LAST_WITHIN: Duration = Duration::from_secs(2);
 pub(super) struct App {
     pub(super) base: AppBase,
     pub(super) listeners: Listeners,
-    /// Storage of features.
     pub(super) storage: Storage,
     /// Capabilities that the store's probes exercise.
     pub(super) engines: UsesInForce,

@@ -6,7 +6,6 @@ use weir_store::Decision;
 
 use super::Question;
 
-/// Borrowed fields.
 pub(super) struct LogFields<'a> {
     pub(super) strategy: &'a Strategy,
     pub(super) resource: &'a str,

@@ -48,7 +48,6 @@ pub(super) const FAMILIES: [FamilySpec; 8] = [
     ),
 ];
 
-/// The metrics of `status`, in the order of the families.
 pub(super) fn metrics(status: &BackendStatus) -> [Vec<Metric>; FAMILIES.len()] {
     let BackendStatus { nodes, breakers_opened, other_key_secret, other_rules, .. } = status;
     let flag = |labels: &[(&str, &str)], is_set: bool| gauge(labels, f64::from(u8::from(is_set)));

@@ -7,7 +7,6 @@ use crate::budget::{Account, BufferBudget};
 use crate::reading_time::ReadingTime;
 use crate::service::CallKind;
 
-/// Sends the headers of a call.
 fn head(session: &mut Session, stream: u32, path: &str) {
     let fields = [(&b":method"[..], &b"POST"[..]), (b":scheme", b"http"), (b":path", path.as_bytes())];
     let block = fluke_hpack::Encoder::new().encode(fields.iter().copied());

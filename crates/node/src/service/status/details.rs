@@ -28,7 +28,6 @@ struct RichStatus {
     details: Vec<Any>,
 }
 
-/// Returns INVALID_ARGUMENT for a field.
 pub(in crate::service) fn invalid(field: &str, text: String) -> Status {
     let violation = FieldViolation { field: field.to_owned(), description: text.clone() };
     let request = BadRequest { field_violations: vec![violation] };

@@ -46,7 +46,6 @@ const WARN_AFTER: Duration = Duration::from_secs(120);
 /// Other nodes that are compared at each exchange.
 const MOST_NODES: usize = 100;
 
-/// Strategies that are named.
 const NAMED: usize = 3;
 
 const FIELDS_AT_ONCE: usize = 1_000;
