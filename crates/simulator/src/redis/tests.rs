@@ -120,7 +120,7 @@ fn scripts_call_nothing_else() {
             }
         }
     }
-    assert!(called.len() > 30, "{called:?}");
+    assert!(called.len() > 15, "{called:?}"); // the trunk alone
     called.retain(|name| !OF_GROUPS.contains(&name.as_str()) && name != "TIME");
     let missing: Vec<_> =
         called.iter().filter(|name| super::commands::find(name.as_bytes()).is_none()).collect();
