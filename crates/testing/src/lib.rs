@@ -43,6 +43,37 @@ pub use self::redis::{RedisBuilder, RedisServer};
 pub use self::stores::{Accelerators, Counting, DecideOne, redis_config, redis_store, watched};
 pub use self::wait::{SOON, Stopwatch, eventually, eventually_async, eventually_some};
 
+/// Writes a test for each engine of a feature, which calls `$run` with the engine and the clock that it follows. The engines
+/// are `pure`, `memory`, `redis` and `cluster` of `$world`, whose clocks begin at its `START`.
+#[macro_export]
+macro_rules! on_every_engine {
+    ($world:ident, $run:ident) => {
+        #[tokio::test]
+        async fn pure() {
+            let clock = ::weir_time::clock::ManualClock::at(::weir_units::Micros($world::START));
+            $run(&$world::pure(&clock), &clock).await;
+        }
+
+        #[tokio::test]
+        async fn memory() {
+            let clock = ::weir_time::clock::ManualClock::at(::weir_units::Micros($world::START));
+            $run(&$world::memory(&clock), &clock).await;
+        }
+
+        #[tokio::test]
+        async fn redis() {
+            let clock = ::weir_time::clock::ManualClock::at(::weir_units::Micros($world::START));
+            $run(&$world::redis(&clock).await, &clock).await;
+        }
+
+        #[tokio::test]
+        async fn cluster() {
+            let clock = ::weir_time::clock::ManualClock::at(::weir_units::Micros($world::START));
+            $run(&$world::cluster(&clock).await, &clock).await;
+        }
+    };
+}
+
 /// Returns true if `make test-long` has less than half an hour: then tests that only gain certainty with time run for less.
 /// The variable is none of Weir's: the programs under test take those for settings, and end where one is nearly the name of another.
 pub fn is_short() -> bool {

@@ -19,29 +19,7 @@ use crate::support::vectors::{folder, is_of_leases};
 /// The largest difference between an estimate and that of a row.
 const TOLERANCE: f64 = 1e-9;
 
-#[tokio::test]
-async fn pure() {
-    let clock = ManualClock::at(Micros(START));
-    run(&world::pure(&clock), &clock).await;
-}
-
-#[tokio::test]
-async fn memory() {
-    let clock = ManualClock::at(Micros(START));
-    run(&world::memory(&clock), &clock).await;
-}
-
-#[tokio::test]
-async fn redis() {
-    let clock = ManualClock::at(Micros(START));
-    run(&world::redis(&clock).await, &clock).await;
-}
-
-#[tokio::test]
-async fn cluster() {
-    let clock = ManualClock::at(Micros(START));
-    run(&world::cluster(&clock).await, &clock).await;
-}
+weir_testing::on_every_engine!(world, run);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

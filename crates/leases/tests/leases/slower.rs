@@ -9,34 +9,12 @@ use weir_leases::store::LeaseStore;
 use weir_time::clock::ManualClock;
 use weir_units::Micros;
 
-use super::world::{self, START};
+use super::world;
 
 const QUICK: Micros = Micros::from_millis(10);
 const SLOW: Micros = Micros::from_millis(30);
 
-#[tokio::test]
-async fn pure() {
-    let clock = ManualClock::at(Micros(START));
-    slows_down(&world::pure(&clock), &clock).await;
-}
-
-#[tokio::test]
-async fn memory() {
-    let clock = ManualClock::at(Micros(START));
-    slows_down(&world::memory(&clock), &clock).await;
-}
-
-#[tokio::test]
-async fn redis() {
-    let clock = ManualClock::at(Micros(START));
-    slows_down(&world::redis(&clock).await, &clock).await;
-}
-
-#[tokio::test]
-async fn cluster() {
-    let clock = ManualClock::at(Micros(START));
-    slows_down(&world::cluster(&clock).await, &clock).await;
-}
+weir_testing::on_every_engine!(world, slows_down);
 
 /// The limit falls, and stays low until the shortest time is measured again: after 15 to 30 pieces of work per permit of
 /// the limit before.

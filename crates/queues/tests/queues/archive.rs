@@ -15,29 +15,7 @@ const LAST: ItemId = ItemId { ms: u64::MAX >> 11, seq: 0 };
 const ALL: OutcomeSearch<'_> =
     OutcomeSearch { item: None, fate: None, text: "", from_ms: 0, before: LAST, max_items: 100 };
 
-#[tokio::test]
-async fn pure() {
-    let clock = ManualClock::at(Micros(START));
-    everything(&world::pure(&clock), &clock).await;
-}
-
-#[tokio::test]
-async fn memory() {
-    let clock = ManualClock::at(Micros(START));
-    everything(&world::memory(&clock), &clock).await;
-}
-
-#[tokio::test]
-async fn redis() {
-    let clock = ManualClock::at(Micros(START));
-    everything(&world::redis(&clock).await, &clock).await;
-}
-
-#[tokio::test]
-async fn cluster() {
-    let clock = ManualClock::at(Micros(START));
-    everything(&world::cluster(&clock).await, &clock).await;
-}
+weir_testing::on_every_engine!(world, everything);
 
 async fn everything(store: &impl QueueStore, clock: &ManualClock) {
     more_items_than_ten_times_the_capacity_are_found(store, clock).await;

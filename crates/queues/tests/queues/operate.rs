@@ -13,29 +13,7 @@ use super::world::{self, START, call, call_part, numbers, put, queue, take};
 const MAIN: QueuePart = QueuePart::Main;
 const DEAD: QueuePart = QueuePart::Dead;
 
-#[tokio::test]
-async fn pure() {
-    let clock = ManualClock::at(Micros(START));
-    everything(&world::pure(&clock), &clock).await;
-}
-
-#[tokio::test]
-async fn memory() {
-    let clock = ManualClock::at(Micros(START));
-    everything(&world::memory(&clock), &clock).await;
-}
-
-#[tokio::test]
-async fn redis() {
-    let clock = ManualClock::at(Micros(START));
-    everything(&world::redis(&clock).await, &clock).await;
-}
-
-#[tokio::test]
-async fn cluster() {
-    let clock = ManualClock::at(Micros(START));
-    everything(&world::cluster(&clock).await, &clock).await;
-}
+weir_testing::on_every_engine!(world, everything);
 
 async fn everything(store: &impl QueueStore, clock: &ManualClock) {
     browse_shows_items_and_takes_none(store, clock).await;
