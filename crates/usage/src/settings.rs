@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use weir_config::{
-    Applies, Config, FeatureSection, FeatureSetting, SectionReader, SectionSettings, SectionSpec,
-    SettingForm, SettingGroup,
+    Config, FeatureSection, FeatureSetting, SectionReader, SectionSettings, SectionSpec, SettingForm,
+    SettingGroup,
 };
 
 /// Upper bound of the sampling interval: one call in this many is the lowest rate other than none.
@@ -49,55 +49,38 @@ pub fn with_usage(mut config: Config, usage: UsageConfig) -> Config {
     config
 }
 
-const SERVICE: FeatureSetting = FeatureSetting {
-    key: "service",
-    about: "Serves `weir.v1.UsageService` to all clients of `listen`.",
-    default: "true",
-    form: SettingForm::Switch,
-    flag: None,
-    applies: Applies::AtRestart,
-    more: "Everybody who reaches `listen` can call it, and sees names of consumers.",
-};
+const SERVICE: FeatureSetting = FeatureSetting::new(
+    "service",
+    SettingForm::Switch,
+    "Serves `weir.v1.UsageService` to all clients of `listen`.",
+)
+.or("true")
+.more("Everybody who reaches `listen` can call it, and sees names of consumers.");
 
-const NODE: FeatureSetting = FeatureSetting {
-    key: "node",
-    about: "The name of this node.",
-    default: "",
-    form: SettingForm::NodeName("the name of its host"),
-    flag: None,
-    applies: Applies::AtRestart,
-    more: "",
-};
+const NODE: FeatureSetting =
+    FeatureSetting::new("node", SettingForm::NodeName("the name of its host"), "The name of this node.");
 
-const SHARED: FeatureSetting = FeatureSetting {
-    key: "shared",
-    about: "Shares usage among the nodes on one Redis.",
-    default: "true",
-    form: SettingForm::Switch,
-    flag: None,
-    applies: Applies::AtRestart,
-    more: "So each answers for all.",
-};
+const SHARED: FeatureSetting =
+    FeatureSetting::new("shared", SettingForm::Switch, "Shares usage among the nodes on one Redis.")
+        .or("true")
+        .more("So each answers for all.");
 
-const SAMPLE: FeatureSetting = FeatureSetting {
-    key: "sample",
-    about: "The sample rate of consumers: the consumer of one call in so many is counted; 0 counts none.",
-    default: "16",
-    form: SettingForm::Count(0, MAX_SAMPLE),
-    flag: None,
-    applies: Applies::AtReload,
-    more: "It finds the consumers that call most. 1 counts all.",
-};
+const SAMPLE: FeatureSetting = FeatureSetting::new(
+    "sample",
+    SettingForm::Count(0, MAX_SAMPLE),
+    "The sample rate of consumers: the consumer of one call in so many is counted; 0 counts none.",
+)
+.or("16")
+.at_reload()
+.more("It finds the consumers that call most. 1 counts all.");
 
-const TIMESERIES: FeatureSetting = FeatureSetting {
-    key: "timeseries",
-    about: "Writes the usage of each second to RedisTimeSeries, on the Redis of the store.",
-    default: "false",
-    form: SettingForm::Switch,
-    flag: None,
-    applies: Applies::AtRestart,
-    more: "It needs `store: { redis: ... }`. See [RedisTimeSeries](usage.md#redistimeseries).",
-};
+const TIMESERIES: FeatureSetting = FeatureSetting::new(
+    "timeseries",
+    SettingForm::Switch,
+    "Writes the usage of each second to RedisTimeSeries, on the Redis of the store.",
+)
+.or("false")
+.more("It needs `store: { redis: ... }`. See [RedisTimeSeries](usage.md#redistimeseries).");
 
 pub(crate) const SECTION: SectionSpec = SectionSpec {
     groups: &[SettingGroup { name: "", about: "", settings: &[SERVICE, NODE, SHARED, SAMPLE, TIMESERIES] }],
@@ -120,7 +103,7 @@ fn read(section: &mut SectionReader<'_, '_>) -> Option<Arc<dyn SectionSettings>>
 
 #[cfg(test)]
 mod tests {
-    use weir_config::ConfigOverrides;
+    use weir_config::{Applies, ConfigOverrides};
 
     use super::*;
 

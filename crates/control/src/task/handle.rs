@@ -34,37 +34,34 @@ pub struct ControlHandle {
 impl ControlHandle {
     /// Makes a change, on all nodes.
     pub async fn change(&self, asked: ChangeAsked) -> Result<Changed, ControlFault> {
-        let (reply, result) = oneshot::channel();
-        self.send(ControlRequest::Change(Box::new(asked), reply))?;
-        result.await.map_err(|_| ControlFault::Ending)?
+        self.ask(|reply| ControlRequest::Change(Box::new(asked), reply)).await?
     }
 
     /// Finds out if a change was made, as far as this node can.
     pub async fn find(&self, change: u64) -> Result<FoundChange, ControlFault> {
-        let (reply, result) = oneshot::channel();
-        self.send(ControlRequest::Find(change, reply))?;
-        result.await.map_err(|_| ControlFault::Ending)
+        self.ask(|reply| ControlRequest::Find(change, reply)).await
     }
 
     /// The last changes that this node knows, the last first.
     pub async fn history(&self, limit: usize) -> Result<Vec<ControlChange>, ControlFault> {
-        let (reply, result) = oneshot::channel();
-        self.send(ControlRequest::History(limit, reply))?;
-        result.await.map_err(|_| ControlFault::Ending)
+        self.ask(|reply| ControlRequest::History(limit, reply)).await
     }
 
     /// Lifts a ban, on all nodes.
     pub async fn lift(&self, asked: BanLift) -> Result<BannedUntil, ControlFault> {
-        let (reply, result) = oneshot::channel();
-        self.send(ControlRequest::Lift(asked, reply))?;
-        result.await.map_err(|_| ControlFault::Ending)?
+        self.ask(|reply| ControlRequest::Lift(asked, reply)).await?
     }
 
-    fn send(&self, request: ControlRequest) -> Result<(), ControlFault> {
-        self.requests.try_send(request).map_err(|error| match error {
+    async fn ask<T>(
+        &self,
+        request: impl FnOnce(oneshot::Sender<T>) -> ControlRequest,
+    ) -> Result<T, ControlFault> {
+        let (reply, result) = oneshot::channel();
+        self.requests.try_send(request(reply)).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => ControlFault::Busy,
             mpsc::error::TrySendError::Closed(_) => ControlFault::Ending,
-        })
+        })?;
+        result.await.map_err(|_| ControlFault::Ending)
     }
 
     /// The entries now.

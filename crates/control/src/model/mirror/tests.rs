@@ -7,30 +7,22 @@ const HOUR: u64 = 3_600_000_000;
 const CHANGED: ControlReconciled = ControlReconciled { to_send: Vec::new(), lost: None, changed: true };
 
 fn put(state: &mut ControlState, now: u64, key: &str, change: u64) -> Vec<ControlRecord> {
-    let body = Some(change.to_be_bytes().into());
-    let put = ControlPut {
-        key: key.into(),
-        expect: None,
-        change,
-        expires_after: None,
-        body,
-        tombstone: [].into(),
-        generation: None,
-    };
-    state.put(now, put).unwrap()
+    change_to(state, now, (key, change), Some(change.to_be_bytes().into()))
 }
 
 fn delete(state: &mut ControlState, now: u64, key: &str, change: u64) {
-    let put = ControlPut {
-        key: key.into(),
-        expect: None,
-        change,
-        expires_after: None,
-        body: None,
-        tombstone: [].into(),
-        generation: None,
-    };
-    state.put(now, put).unwrap();
+    change_to(state, now, (key, change), None);
+}
+
+fn change_to(
+    state: &mut ControlState,
+    now: u64,
+    (key, change): (&str, u64),
+    body: Option<Box<[u8]>>,
+) -> Vec<ControlRecord> {
+    let (expect, expires_after, generation) = (None, None, None);
+    let (key, tombstone) = (key.into(), [].into());
+    state.put(now, ControlPut { key, expect, change, expires_after, body, tombstone, generation }).unwrap()
 }
 
 /// Performs one poll with its follow-up, except for the merge.
