@@ -105,7 +105,7 @@ impl<'a> ExplainedDescriptor<'a> {
     fn new(domains: &'a Domains, name: &'a str, entries: &'a [(String, String)]) -> Self {
         let domain = domains.find(name);
         let steps = domain.map(|domain| domain.steps(pairs(entries)).collect()).unwrap_or_default();
-        let rule = domain.and_then(|domain| domain.find(pairs(entries))).map(|matched| &**matched.rule);
+        let rule = domain.and_then(|domain| domain.find(pairs(entries))).map(|rule| &**rule);
         Self { name, entries, domain, steps, rule }
     }
 

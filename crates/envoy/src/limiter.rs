@@ -26,13 +26,11 @@ use crate::rules::{Domain, Domains, Rule};
 use crate::settings::EnvoyConfig;
 use smallvec::SmallVec;
 use weir_core::algorithm::{EngineKind, LimitVerdict, Op, Verdict};
-use weir_node::access::Refused;
 use weir_node::feature::Decide;
 use weir_node::feature_parts::{FeatureLimits, FeaturePart};
 use weir_node::limiter::{AnswerReserve, InvalidField, LimiterError, LimitsDecision};
 use weir_node::settle::{Outcome, StoreDecision};
 use weir_node::telemetry::{CountedMethod, CountedOutcome, Recorder, Rejection};
-use weir_store::StoreError;
 use weir_time::clock;
 
 pub use self::ask::{DescriptorAsk, RateLimitAnswer, RateLimitAsk};
@@ -78,61 +76,12 @@ pub struct EnvoyLimiter {
     recorder: EnvoyRecorder,
 }
 
-/// Errors in place of an answer.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RateLimitError {
-    /// The caller has no right to the domain.
-    #[error(transparent)]
-    Refused(#[from] Refused),
-    /// The domain is empty.
-    #[error("rate limit domain must not be empty")]
-    NoDomain,
-    /// There are no descriptors.
-    #[error("rate limit descriptor list must not be empty")]
-    NoDescriptors,
-    /// The domain is configured, but never had a good version.
-    #[error("no rate limit configuration loaded")]
-    NotLoaded,
-    /// A field breaks its bound.
-    #[error(transparent)]
-    Invalid(#[from] InvalidField),
-    /// A refund of a limit that counts denied hits.
-    #[error("rule `{0}` counts rejected hits, so hits on it cannot be given back")]
-    NoRefund(Box<str>),
-    /// The store failed, and the rule's policy is to return the error.
-    #[error("rule `{rule}`: {error}")]
-    Store {
-        /// The rule.
-        rule: Box<str>,
-        /// The store's error.
-        error: StoreError,
-    },
-}
-
-impl RateLimitError {
-    /// The status code for the caller.
-    fn code(&self) -> AnswerCode {
-        match self {
-            Self::Refused(_) | Self::NoDomain | Self::NoDescriptors | Self::Invalid(_) => {
-                AnswerCode::InvalidArgument
-            }
-            Self::NotLoaded | Self::NoRefund(_) => AnswerCode::FailedPrecondition,
-            Self::Store { .. } => AnswerCode::Unavailable,
-        }
-    }
-}
-
-impl From<RateLimitError> for LimiterError {
-    fn from(error: RateLimitError) -> Self {
-        match error {
-            RateLimitError::NoDomain | RateLimitError::NoDescriptors => Self::Incomplete(error.to_string()),
-            RateLimitError::Refused(refused) => Self::Refused(refused),
-            RateLimitError::Invalid(invalid) => Self::Invalid(invalid),
-            RateLimitError::NotLoaded | RateLimitError::NoRefund(_) => Self::Unsupported(error.to_string()),
-            RateLimitError::Store { rule, error } => {
-                Self::Store { whose: format!("rule `{rule}`").into(), error }
-            }
-        }
+/// The status code of an error for the caller.
+fn code_of(error: &LimiterError) -> AnswerCode {
+    match error {
+        LimiterError::Store { .. } => AnswerCode::Unavailable,
+        LimiterError::Unsupported(_) => AnswerCode::FailedPrecondition,
+        _ => AnswerCode::InvalidArgument,
     }
 }
 
@@ -146,8 +95,8 @@ struct EndOfRequest<'e> {
 
 impl EndOfRequest<'_> {
     #[inline]
-    fn answered(&mut self, answer: &Result<RateLimitAnswer<'_>, RateLimitError>) {
-        self.code = Some(answer.as_ref().map_or_else(RateLimitError::code, |_| AnswerCode::Ok));
+    fn answered(&mut self, answer: &Result<RateLimitAnswer<'_>, LimiterError>) {
+        self.code = Some(answer.as_ref().map_or_else(code_of, |_| AnswerCode::Ok));
     }
 }
 
@@ -268,7 +217,7 @@ impl EnvoyDecisions {
         envoy: &EnvoyLimiter,
         loaded: &'a Loaded,
         ask: &RateLimitAsk<'_>,
-    ) -> Result<RateLimitAnswer<'a>, RateLimitError> {
+    ) -> Result<RateLimitAnswer<'a>, LimiterError> {
         let (domain, mut ended) = self.begin(envoy, loaded, ask)?;
         let answer = self.answer(envoy, loaded, domain, ask).await;
         ended.answered(&answer);
@@ -282,7 +231,7 @@ impl EnvoyDecisions {
         envoy: &'e EnvoyLimiter,
         loaded: &'a Loaded,
         ask: &RateLimitAsk<'_>,
-    ) -> Result<(Option<&'a Domain>, EndOfRequest<'e>), RateLimitError> {
+    ) -> Result<(Option<&'a Domain>, EndOfRequest<'e>), LimiterError> {
         // Before the domain is looked up, and counted as no request.
         let gives_back = ask.descriptors.iter().any(|descriptor| descriptor.refund);
         ask.rights.check_domain(ask.domain, gives_back)?;
@@ -300,9 +249,9 @@ impl EnvoyDecisions {
         envoy: &EnvoyLimiter,
         (loaded, domain): (&Loaded, Option<&'a Domain>),
         ask: &RateLimitAsk<'_>,
-    ) -> Result<(), RateLimitError> {
+    ) -> Result<(), LimiterError> {
         if domain.is_none() && loaded.domains.is_missing(ask.domain) {
-            return Err(RateLimitError::NotLoaded);
+            return Err(LimiterError::Unsupported("no rate limit configuration loaded".to_owned()));
         }
         let posed = questions::pose(questions, envoy, domain, ask);
         posed.inspect_err(|_| self.recorder.rejected(Rejection::Invalid))
@@ -314,7 +263,7 @@ impl EnvoyDecisions {
         loaded: &'a Loaded,
         domain: Option<&'a Domain>,
         ask: &RateLimitAsk<'_>,
-    ) -> Result<RateLimitAnswer<'a>, RateLimitError> {
+    ) -> Result<RateLimitAnswer<'a>, LimiterError> {
         let mut questions = Questions::new();
         self.pose(&mut questions, envoy, (loaded, domain), ask)?;
         let together = domain.zip(envoy.config.all_or_none.by(ask.domain)).map(|(domain, by)| {

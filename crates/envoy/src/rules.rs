@@ -33,5 +33,5 @@ pub use level::{How, Step};
 pub use limit::{Kind, RateLimit, STRATEGY, Unit};
 pub use metadata::Metadata;
 pub use regexes::{InvalidRegex, MAX_REGEX, check_regex};
-pub use rule::{Matched, Rule, RuleEntry, rule_element};
+pub use rule::{Rule, RuleEntry, rule_element};
 pub use shared::SharedParts;

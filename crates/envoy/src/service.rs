@@ -22,12 +22,13 @@ pub use json::{EnvoyJson, JsonAnswer, JsonError};
 use weir_node::access::SnapshotRights;
 use weir_node::current_method;
 use weir_node::feature::{Decide, FollowSnapshot, ServiceContext};
+use weir_node::limiter::LimiterError;
 use weir_node::service::{Snapshot, status};
 use weir_node::telemetry::{Recorder, WorkerRecorder};
 use weir_store::at_once;
 use weir_time::deadlines::Deadlines;
 
-use crate::limiter::{EnvoyDecisions, EnvoyLimiter, Loaded, RateLimitAnswer, RateLimitAsk, RateLimitError};
+use crate::limiter::{EnvoyDecisions, EnvoyLimiter, Loaded, RateLimitAnswer, RateLimitAsk};
 use crate::metrics::{AnswerCode, EnvoyMetrics};
 use crate::settings::{ENVOY, EnvoyConfig};
 
@@ -177,7 +178,7 @@ impl EnvoyRateLimit {
     #[inline]
     fn reply(
         &self,
-        answer: Result<RateLimitAnswer<'_>, RateLimitError>,
+        answer: Result<RateLimitAnswer<'_>, LimiterError>,
         ask: &RateLimitAsk<'_>,
     ) -> Result<Reply, Status> {
         let answer = answer.map_err(status::new)?;

@@ -60,5 +60,5 @@ fn domain(descriptors: Vec<Descriptor>) -> Domains {
 fn limit_of(domains: &Domains, entries: &str) -> Option<u32> {
     let entries = entries.split(',').filter_map(|entry| entry.split_once('='));
     let matched = domains.find("d")?.find(entries)?;
-    Some(matched.rule.limit.as_ref()?.requests_per_unit())
+    Some(matched.limit.as_ref()?.requests_per_unit())
 }

@@ -134,17 +134,7 @@ impl RulesReader {
                     %errors,
                     "Envoy's files have mistakes; their domains are rejected, all others are served"
                 );
-                for RefusedDomain { name, goes_on } in &refused {
-                    match goes_on {
-                        true => {
-                            tracing::error!(domain = name, "domain rejected; keeping its last good version")
-                        }
-                        false => tracing::error!(
-                            domain = name,
-                            "domain rejected; it has no good version, so its requests fail"
-                        ),
-                    }
-                }
+                refused.iter().for_each(RefusedDomain::log);
                 Some((Some(self.load(&warnings)), lines(&errors)))
             }
             FilesPoll::Refused(errors) => {

@@ -93,7 +93,7 @@ impl FileSet {
         listing: &DirectoryListing,
         merge_domains: bool,
     ) -> (Self, EnvoyErrors) {
-        let (mut set, mut errors) = (Self::new(merge_domains, folder.max_rules()), EnvoyErrors::default());
+        let (mut set, mut errors) = (Self::new(merge_domains, folder.max_rules), EnvoyErrors::default());
         if listing.files.is_empty() {
             let reason = "there are no files in it, so nothing is limited";
             set.read.warnings.push(format!("{}: {reason}", folder.path().display()));
@@ -118,7 +118,7 @@ impl FileSet {
 
     /// Changes the rules as the overlay says.
     fn lay_over(&mut self, folder: &EnvoyFolder, errors: &mut EnvoyErrors) {
-        let report = folder.overlay().apply(&mut self.read.domains);
+        let report = folder.overlay.apply(&mut self.read.domains);
         for (domain, reason) in report.mistakes {
             errors.add(error(ENVOY_RULES, &reason));
             self.bad.insert(domain);
@@ -206,8 +206,9 @@ fn parsed(name: &str, text: &str) -> Result<Option<YamlNode>, Vec<EnvoyError>> {
     let mut syntax = MistakeReport::default();
     let tree = compose_foreign(text, &mut syntax);
     syntax.finish(name, tree).map_err(|errors| {
-        let errors = EnvoyErrors::from(&errors);
-        let told = errors.errors().iter().map(|EnvoyError { reason, at, .. }| {
+        let mut all = EnvoyErrors::default();
+        all.extend(&errors);
+        let told = all.errors().iter().map(|EnvoyError { reason, at, .. }| {
             let reason = format!("error loading config file: yaml: {reason}");
             EnvoyError { file: name.to_owned(), reason, at: *at }
         });

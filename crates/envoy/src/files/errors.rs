@@ -56,14 +56,6 @@ impl EnvoyErrors {
     }
 }
 
-impl From<&ConfigErrors> for EnvoyErrors {
-    fn from(errors: &ConfigErrors) -> Self {
-        let mut all = Self::default();
-        all.extend(errors);
-        all
-    }
-}
-
 impl std::error::Error for EnvoyErrors {}
 
 impl fmt::Display for EnvoyError {

@@ -11,8 +11,9 @@ pub struct EnvoyFolder {
     path: PathBuf,
     layout: EnvoyLayout,
     /// Changes of the rules in the folder.
-    overlay: EnvoyOverlay,
-    max_rules: usize,
+    pub(super) overlay: EnvoyOverlay,
+    /// The most rules in the folder's files.
+    pub(super) max_rules: usize,
 }
 
 impl EnvoyFolder {
@@ -32,16 +33,6 @@ impl EnvoyFolder {
     #[must_use]
     pub fn with_overlay(self, overlay: EnvoyOverlay) -> Self {
         Self { overlay, ..self }
-    }
-
-    /// The overlay on the folder's rules.
-    pub(super) fn overlay(&self) -> &EnvoyOverlay {
-        &self.overlay
-    }
-
-    /// The most rules in the folder's files.
-    pub(super) const fn max_rules(&self) -> usize {
-        self.max_rules
     }
 
     /// The path of the folder.

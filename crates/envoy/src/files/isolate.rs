@@ -20,6 +20,19 @@ pub struct RefusedDomain {
     pub goes_on: bool,
 }
 
+impl RefusedDomain {
+    /// Logs the refusal.
+    pub(crate) fn log(&self) {
+        let domain = &self.name;
+        match self.goes_on {
+            true => tracing::error!(domain, "domain rejected; keeping its last good version"),
+            false => {
+                tracing::error!(domain, "domain rejected; it has no good version, so its requests fail");
+            }
+        }
+    }
+}
+
 /// Domains as they were read, with what is not good.
 #[derive(Debug, Default)]
 pub struct DomainSet {

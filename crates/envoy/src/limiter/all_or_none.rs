@@ -21,19 +21,17 @@ use weir_core::algorithm::budget::{
 use weir_core::algorithm::{Algorithm, MAX_LIMITS, Op, Verdict};
 use weir_core::key::Subject;
 use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
-use weir_node::limiter::{InvalidField, shown};
+use weir_node::limiter::{InvalidField, LimiterError, shown};
 use weir_node::settle::Outcome;
 use weir_store::{BudgetDecision, BudgetOp, LimitSet, StoreError, no_verdict};
 use weir_time::clock;
 use weir_units::{CEILING, Micros};
 
 use super::decide::Outcomes;
-use super::{
-    DescriptorDecision, DescriptorQuestion, EnvoyDecisions, EnvoyLimiter, RateLimitAsk, RateLimitError, name,
-};
+use super::{DescriptorDecision, DescriptorQuestion, EnvoyDecisions, EnvoyLimiter, RateLimitAsk, name};
 
 /// A question's place, and its outcome.
-type PlacedOutcome = (usize, Result<Outcome<DescriptorDecision>, RateLimitError>);
+type PlacedOutcome = (usize, Result<Outcome<DescriptorDecision>, LimiterError>);
 
 /// Descriptors that have the values of `by` in common.
 pub(super) struct DescriptorGroup {
@@ -135,7 +133,7 @@ impl EnvoyDecisions {
         (groups, questions): (Vec<DescriptorGroup>, &[DescriptorQuestion<'_>]),
         asker: (Option<Instant>, u32),
         started: Instant,
-    ) -> Result<Outcomes, RateLimitError> {
+    ) -> Result<Outcomes, LimiterError> {
         let members = groups.iter().flat_map(|group| group.forced.iter().chain(&group.charged));
         let grouped: Vec<usize> = members.flat_map(|member| member.places.iter().copied()).collect();
         let alone: Vec<usize> = (0..questions.len()).filter(|place| !grouped.contains(place)).collect();

@@ -6,6 +6,7 @@ use std::time::Instant;
 use crate::rules::Domain;
 use crate::settings::EnvoyConfig;
 use smallvec::SmallVec;
+use weir_node::limiter::LimiterError;
 use weir_node::settle::Outcome;
 use weir_node::telemetry::CountedMethod;
 use weir_store::{Answers, Decision, StoreAnswer, no_verdict};
@@ -15,7 +16,7 @@ use super::decide::Outcomes;
 use super::questions::Questions;
 use super::{
     DescriptorDecision, DescriptorQuestion, EnvoyDecisions, EnvoyLimiter, Loaded, RateLimitAnswer,
-    RateLimitAsk, RateLimitError, status,
+    RateLimitAsk, status,
 };
 
 impl EnvoyDecisions {
@@ -35,7 +36,7 @@ impl EnvoyDecisions {
         envoy: &EnvoyLimiter,
         loaded: &'a Loaded,
         ask: &RateLimitAsk<'_>,
-    ) -> Result<RateLimitAnswer<'a>, RateLimitError> {
+    ) -> Result<RateLimitAnswer<'a>, LimiterError> {
         let (domain, mut ended) = self.begin(envoy, loaded, ask)?;
         let answer = self.answer_at_once(envoy, loaded, domain, ask);
         ended.answered(&answer);
@@ -48,7 +49,7 @@ impl EnvoyDecisions {
         loaded: &'a Loaded,
         domain: Option<&'a Domain>,
         ask: &RateLimitAsk<'_>,
-    ) -> Result<RateLimitAnswer<'a>, RateLimitError> {
+    ) -> Result<RateLimitAnswer<'a>, LimiterError> {
         let mut questions = Questions::new();
         self.pose(&mut questions, envoy, (loaded, domain), ask)?;
         let started = clock::monotonic();
@@ -106,7 +107,7 @@ impl EnvoyDecisions {
         questions: &[DescriptorQuestion<'_>],
         answers: Answers,
         started: Instant,
-    ) -> Result<Outcomes, RateLimitError> {
+    ) -> Result<Outcomes, LimiterError> {
         let (mut each, mut limits) = (answers.each.into_iter(), answers.limits.into_iter());
         let settled = questions.iter().map(|question| {
             let Some(limit) = question.found.limit() else { return Ok(None) };
@@ -124,7 +125,7 @@ impl EnvoyDecisions {
             }
             self.settle(envoy, question, limit, (answer, false)).map(Some)
         });
-        let settled: Vec<Result<_, RateLimitError>> = settled.collect();
+        let settled: Vec<Result<_, LimiterError>> = settled.collect();
         settled.into_iter().collect()
     }
 }

@@ -7,13 +7,13 @@ use crate::rules::RateLimit;
 use futures_util::future::join_all;
 use smallvec::SmallVec;
 use weir_core::key::Subject;
-use weir_node::limiter::log_decision;
+use weir_node::limiter::{LimiterError, log_decision};
 use weir_node::settle::{self, Outcome};
 use weir_store::{Answers, Decision, StoreAnswer, StoreError, no_verdict};
 use weir_time::clock;
 
 use super::order::{self, EqualDescriptors};
-use super::{DescriptorDecision, DescriptorQuestion, EnvoyDecisions, EnvoyLimiter, RateLimitError};
+use super::{DescriptorDecision, DescriptorQuestion, EnvoyDecisions, EnvoyLimiter};
 use crate::metrics::EnvoyEvent;
 
 /// The outcome of each question; `None` where no limit applies.
@@ -27,7 +27,7 @@ impl EnvoyDecisions {
         questions: &[DescriptorQuestion<'_>],
         (deadline, caller): (Option<Instant>, u32),
         started: Instant,
-    ) -> Result<Outcomes, RateLimitError> {
+    ) -> Result<Outcomes, LimiterError> {
         if self.at_once {
             let answers = self.ask_at_once(questions, caller);
             return self.settle_at_once(envoy, questions, answers, started);
@@ -61,7 +61,7 @@ impl EnvoyDecisions {
         questions: &[DescriptorQuestion<'_>],
         places: EqualDescriptors,
         (deadline, caller): (Option<Instant>, u32),
-    ) -> SmallVec<[(usize, Result<Option<Outcome<DescriptorDecision>>, RateLimitError>); 2]> {
+    ) -> SmallVec<[(usize, Result<Option<Outcome<DescriptorDecision>>, LimiterError>); 2]> {
         let started = clock::monotonic();
         let mut answers = Answers::default();
         {
@@ -121,12 +121,13 @@ impl EnvoyDecisions {
         question: &DescriptorQuestion<'_>,
         limit: &RateLimit,
         (answer, is_local): (Result<DescriptorDecision, StoreError>, bool),
-    ) -> Result<Outcome<DescriptorDecision>, RateLimitError> {
+    ) -> Result<Outcome<DescriptorDecision>, LimiterError> {
         if answer.is_err() || is_local {
             envoy.recorder.happened(EnvoyEvent::StoreError);
         }
+        let whose = || format!("rule `{}`", question.found.path()).into();
         let decided = settle::settle(limit.strategy(), answer)
-            .map_err(|error| RateLimitError::Store { rule: question.found.path().into(), error });
+            .map_err(|error| LimiterError::Store { whose: whose(), error });
         let decided = decided.map(|outcome| match outcome {
             Outcome::Decided(decision) if is_local => Outcome::Local(decision),
             outcome => outcome,

@@ -11,10 +11,11 @@
 
 use std::cell::Cell;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use ring::digest::{SHA256, digest};
 
-use crate::rules::Matched;
+use crate::rules::Rule;
 use weir_core::key::MAX_PART;
 
 /// The largest name that is kept for the next question.
@@ -26,12 +27,12 @@ thread_local! {
 }
 
 /// The name of the counter of `entries` in `domain`, as they match.
-pub(super) fn counter_name(domain: &str, entries: &[(&str, &str)], matched: Option<Matched<'_>>) -> String {
+pub(super) fn counter_name(domain: &str, entries: &[(&str, &str)], rule: Option<&Arc<Rule>>) -> String {
     let mut name = SPARE.take();
     name.reserve(64);
     part(&mut name, domain);
     for (index, (key, value)) in entries.iter().enumerate() {
-        let shared = matched.and_then(|matched| matched.shared(index));
+        let shared = rule.and_then(|rule| rule.shared(index));
         let (sign, (key, value)) = match shared {
             Some(shared) => ('~', shared),
             None => ('=', (*key, *value)),

@@ -3,11 +3,11 @@
 use crate::rules::Domain;
 use smallvec::SmallVec;
 use weir_core::algorithm::{Algorithm, Op};
-use weir_node::limiter::{InvalidField, shown};
+use weir_node::limiter::{InvalidField, LimiterError, shown};
 
 use super::{
     DescriptorAsk, DescriptorQuestion, EnvoyLimiter, FoundLimit, MAX_DESCRIPTORS, MAX_ENTRIES, MAX_TEXT,
-    RateLimitAsk, RateLimitError, name, rule,
+    RateLimitAsk, name, rule,
 };
 use crate::metrics::EnvoyEvent;
 
@@ -20,7 +20,7 @@ pub(super) fn pose<'a>(
     envoy: &EnvoyLimiter,
     domain: Option<&'a Domain>,
     ask: &RateLimitAsk<'_>,
-) -> Result<(), RateLimitError> {
+) -> Result<(), LimiterError> {
     check(ask)?;
     if domain.is_none() {
         envoy.recorder.happened(EnvoyEvent::UnknownDomain);
@@ -45,23 +45,25 @@ pub(super) fn pose<'a>(
             _ => Op::Charge,
         };
         if question.op == Op::Refund && limit.strategy().algorithms().iter().any(Algorithm::counts_denied) {
-            return Err(RateLimitError::NoRefund(question.found.path().into()));
+            let rule = question.found.path();
+            let why = format!("rule `{rule}` counts rejected hits, so hits on it cannot be given back");
+            return Err(LimiterError::Unsupported(why));
         }
-        question.name = name::counter_name(ask.domain, ask.entries_of(descriptor), question.found.matched());
+        question.name = name::counter_name(ask.domain, ask.entries_of(descriptor), question.found.rule());
     }
     Ok(())
 }
 
-fn check(ask: &RateLimitAsk<'_>) -> Result<(), RateLimitError> {
+fn check(ask: &RateLimitAsk<'_>) -> Result<(), LimiterError> {
     if ask.domain.is_empty() {
-        return Err(RateLimitError::NoDomain);
+        return Err(LimiterError::Incomplete("rate limit domain must not be empty".to_owned()));
     }
     if ask.descriptors.is_empty() {
-        return Err(RateLimitError::NoDescriptors);
+        return Err(LimiterError::Incomplete("rate limit descriptor list must not be empty".to_owned()));
     }
     let too_many = |field, most: usize| {
         let (value, bound) = (format!("more than {most} entries"), format!("there may be at most {most}"));
-        Err(RateLimitError::Invalid(InvalidField { field, value, bound }))
+        Err(LimiterError::Invalid(InvalidField { field, value, bound }))
     };
     if ask.descriptors.len() > MAX_DESCRIPTORS {
         return too_many("descriptors", MAX_DESCRIPTORS);

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::rules::{Domain, Matched, RateLimit, Rule};
+use crate::rules::{Domain, RateLimit, Rule};
 use smallvec::SmallVec;
-use weir_node::limiter::InvalidField;
+use weir_node::limiter::{InvalidField, LimiterError};
 
 use super::given::unit;
-use super::{DescriptorQuestion, EnvoyLimiter, RateLimitError};
+use super::{DescriptorQuestion, EnvoyLimiter};
 
 /// Resolution of one descriptor.
 #[derive(Debug, Clone)]
@@ -15,7 +15,7 @@ pub(super) enum FoundLimit<'a> {
     /// Nothing applies: it passes, and is not counted.
     Nothing,
     /// A rule of the files matched.
-    Rule(Matched<'a>),
+    Rule(&'a Arc<Rule>),
     /// An override in the request.
     Given(Arc<RateLimit>),
 }
@@ -27,7 +27,7 @@ impl<'a> FoundLimit<'a> {
         domain: Option<&'a Domain>,
         given: Option<(u32, i32)>,
         entries: &[(&str, &str)],
-    ) -> Result<Self, RateLimitError> {
+    ) -> Result<Self, LimiterError> {
         let given = given.filter(|_| envoy.config.overrides_in_request);
         let Some((requests_per_unit, number)) = given else {
             let matched = domain.and_then(|domain| domain.find(entries.iter().copied()));
@@ -49,20 +49,15 @@ impl<'a> FoundLimit<'a> {
     pub(super) fn limit(&self) -> Option<&RateLimit> {
         match self {
             Self::Nothing => None,
-            Self::Rule(matched) => matched.rule.limit.as_ref(),
+            Self::Rule(rule) => rule.limit.as_ref(),
             Self::Given(limit) => Some(limit),
         }
     }
 
     /// The rule of the files.
     pub(super) fn rule(&self) -> Option<&'a Arc<Rule>> {
-        self.matched().map(|matched| matched.rule)
-    }
-
-    /// The match of a rule of the files.
-    pub(super) fn matched(&self) -> Option<Matched<'a>> {
         match self {
-            Self::Rule(matched) => Some(*matched),
+            Self::Rule(rule) => Some(*rule),
             _ => None,
         }
     }

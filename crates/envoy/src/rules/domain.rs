@@ -6,7 +6,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use super::level::{Level, Node};
-use super::{Descriptor, Draft, Matched, Rule, RuleEntry, SharedParts, Step};
+use super::{Descriptor, Draft, Rule, RuleEntry, SharedParts, Step};
 use weir_core::strategy::Owner;
 
 /// Every domain of one set of files. The default has none.
@@ -119,14 +119,13 @@ impl Domain {
     }
 
     /// The rule of a descriptor, given its entries as keys and values. No entries match no rule.
-    pub fn find<'e>(&self, entries: impl IntoIterator<Item = (&'e str, &'e str)>) -> Option<Matched<'_>> {
+    pub fn find<'e>(&self, entries: impl IntoIterator<Item = (&'e str, &'e str)>) -> Option<&Arc<Rule>> {
         let (mut level, mut last) = (&self.root, None);
         for (key, value) in entries {
             let (_, node) = level.find(key, value)?;
             (level, last) = (&node.next, Some(node));
         }
-        let rule = last?.rule.as_ref()?;
-        Some(Matched { rule })
+        last?.rule.as_ref()
     }
 
     /// The choices on the level after these entries, in the order of the file; empty if one of the entries matches

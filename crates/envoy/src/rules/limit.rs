@@ -77,32 +77,29 @@ impl Unit {
     pub const ALL: [Self; 7] =
         [Self::Second, Self::Minute, Self::Hour, Self::Day, Self::Week, Self::Month, Self::Year];
 
+    /// Name in files, in lower case; length in seconds; and number on Envoy's wire.
+    const fn facts(self) -> (&'static str, u64, i32) {
+        match self {
+            Self::Second => ("second", 1, 1),
+            Self::Minute => ("minute", 60, 2),
+            Self::Hour => ("hour", 3_600, 3),
+            Self::Day => ("day", 86_400, 4),
+            Self::Week => ("week", 7 * 86_400, 7),
+            Self::Month => ("month", 30 * 86_400, 5),
+            Self::Year => ("year", 365 * 86_400, 6),
+        }
+    }
+
     /// Name of the unit, in lower case as in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Second => "second",
-            Self::Minute => "minute",
-            Self::Hour => "hour",
-            Self::Day => "day",
-            Self::Week => "week",
-            Self::Month => "month",
-            Self::Year => "year",
-        }
+        self.facts().0
     }
 
     /// Length of the unit.
     #[must_use]
     pub const fn seconds(self) -> u64 {
-        match self {
-            Self::Second => 1,
-            Self::Minute => 60,
-            Self::Hour => 3_600,
-            Self::Day => 86_400,
-            Self::Week => 7 * 86_400,
-            Self::Month => 30 * 86_400,
-            Self::Year => 365 * 86_400,
-        }
+        self.facts().1
     }
 
     /// The unit that `name` is, in any case.
@@ -114,15 +111,7 @@ impl Unit {
     /// Number of the unit on Envoy's wire; 0 is no unit.
     #[must_use]
     pub const fn wire(self) -> i32 {
-        match self {
-            Self::Second => 1,
-            Self::Minute => 2,
-            Self::Hour => 3,
-            Self::Day => 4,
-            Self::Month => 5,
-            Self::Year => 6,
-            Self::Week => 7,
-        }
+        self.facts().2
     }
 
     /// The unit of a number on Envoy's wire.

@@ -56,6 +56,14 @@ impl Rule {
         }
         if reserved.contains(&label.as_str()) { format!("{label:?}") } else { label }
     }
+
+    /// The key and the text that stand for entry `index` in the counter's key, where all that matches
+    /// shares one.
+    #[must_use]
+    pub fn shared(&self, index: usize) -> Option<(&str, &str)> {
+        let entry = self.entries.get(index)?;
+        Some((&entry.key, entry.shared.as_deref()?))
+    }
 }
 
 /// One element of a label: the key and, unless it is for any value, the value or the pattern.
@@ -96,21 +104,4 @@ pub struct RuleEntry {
     pub shared: Option<Box<str>>,
     /// True if the reference would show the value of the entry in its metrics.
     pub value_to_metric: bool,
-}
-
-/// Match of a descriptor.
-#[derive(Debug, Clone, Copy)]
-pub struct Matched<'a> {
-    /// The rule.
-    pub rule: &'a Arc<Rule>,
-}
-
-impl<'a> Matched<'a> {
-    /// The key and the text that stand for entry `index` in the counter's key, where all that matches
-    /// shares one.
-    #[must_use]
-    pub fn shared(&self, index: usize) -> Option<(&'a str, &'a str)> {
-        let entry = self.rule.entries.get(index)?;
-        Some((&entry.key, entry.shared.as_deref()?))
-    }
 }

@@ -123,13 +123,5 @@ fn log_mistakes(version: &str, mistakes: &[String], refused: &[RefusedDomain]) {
     for mistake in mistakes {
         tracing::error!(version, "limits of the control plane are refused: {mistake}");
     }
-    for RefusedDomain { name, goes_on } in refused {
-        match goes_on {
-            true => tracing::error!(domain = name, "domain rejected; keeping its last good version"),
-            false => tracing::error!(
-                domain = name,
-                "domain rejected; it has no good version, so its requests fail"
-            ),
-        }
-    }
+    refused.iter().for_each(RefusedDomain::log);
 }

@@ -46,7 +46,7 @@ descriptors:
     }
     let domains = files.compile();
     let matched = domains.find("d").unwrap().find([("all", "value")]).unwrap();
-    let rule = matched.rule;
+    let rule = matched;
     assert_eq!((&*rule.path(), &*rule.name), ("d.all_v*", "n"));
     assert_eq!(rule.replaces.iter().map(|it| &**it).collect::<Vec<_>>(), ["a", "b"]);
     assert!(rule.shadow_mode && rule.quota_mode && rule.detailed_metric && rule.entries[0].value_to_metric);

@@ -25,7 +25,7 @@ fn serving(source: &EnvoySource, domains: &[&str]) -> Vec<String> {
     let current = source.current().load_full();
     let one = |name: &&str| match current.find(name).map(|domain| domain.find([("k", "v")])) {
         Some(matched) => {
-            let limit = matched.and_then(|matched| matched.rule.limit.clone());
+            let limit = matched.and_then(|matched| matched.limit.clone());
             limit.map_or_else(String::new, |limit| limit.requests_per_unit().to_string())
         }
         None if current.is_missing(name) => "none".to_owned(),

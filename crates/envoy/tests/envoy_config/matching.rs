@@ -198,7 +198,7 @@ fn sharing_is_shown_per_entry() {
     let domain = domains.find("d").unwrap();
     let both = domain.find([("user", "user/1"), ("res", "res/2")]).unwrap();
     assert_eq!([both.shared(0), both.shared(1)], [Some(("user", "user/*")), Some(("res", "res/*"))]);
-    assert_eq!(both.rule.path(), "d.user_user/*.res_res/*");
+    assert_eq!(both.path(), "d.user_user/*.res_res/*");
     let first = domain.find([("user", "user/1"), ("res", "x")]).unwrap();
     assert_eq!([first.shared(0), first.shared(1), first.shared(2)], [Some(("user", "user/*")), None, None]);
     assert_eq!(domain.find([("key", "x")]).unwrap().shared(0), Some(("k*", "")));
@@ -214,7 +214,7 @@ fn rules_are_counted_without_gaps() {
     assert_eq!(paths, ["d.k_a.s", "d.free", "e.k"]);
     assert!(domains.rules().iter().enumerate().all(|(index, rule)| rule.index == index));
     let free = domains.find("d").unwrap().find([("free", "x")]).unwrap();
-    assert_eq!((free.rule.limit.is_none(), &*free.rule.name), (true, "free"));
+    assert_eq!((free.limit.is_none(), &*free.name), (true, "free"));
     assert_eq!((domains.len(), domains.find("nope").is_none()), (2, true));
 }
 

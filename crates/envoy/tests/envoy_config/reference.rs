@@ -93,7 +93,7 @@ fn domains() -> Domains {
 fn found(domains: &Domains, domain: &str, entries: &str) -> String {
     let entries = entries.split(',').filter_map(|entry| entry.split_once('='));
     let matched = domains.find(domain).and_then(|domain| domain.find(entries));
-    match matched.map(|matched| &matched.rule.limit) {
+    match matched.map(|rule| &rule.limit) {
         None => "none".to_owned(),
         Some(None) => "unlimited".to_owned(),
         Some(Some(limit)) => format!("{}/{}", limit.requests_per_unit(), limit.unit().name()),
@@ -149,7 +149,7 @@ fn every_case_matches_what_it_matches_there() {
 fn what_is_said_of_a_limit_is_found_with_it() {
     let domains = domains();
     let rule = |domain: &str, entries: &[(&'static str, &'static str)]| {
-        domains.find(domain).unwrap().find(entries.iter().copied()).unwrap().rule.clone()
+        domains.find(domain).unwrap().find(entries.iter().copied()).unwrap().clone()
     };
     assert_eq!(&*rule("test-domain", &[("key4", "z")]).name, "key4_rate_limit");
     let account = rule("rl", &[("category", "account")]);
@@ -159,8 +159,7 @@ fn what_is_said_of_a_limit_is_found_with_it() {
     // Cases 29 and 30: one counter for all that match, or one each.
     assert!(rule("st", &[("files", "files/a")]).entries[0].shared.is_some());
     assert!(rule("st", &[("files_no_share", "files_no_share/1")]).entries[0].shared.is_none());
-    let units = ["s", "m", "h", "d", "w", "mo", "y"].map(|key| {
-        domains.find("u").unwrap().find([(key, "x")]).unwrap().rule.limit.as_ref().unwrap().unit()
-    });
+    let units = ["s", "m", "h", "d", "w", "mo", "y"]
+        .map(|key| domains.find("u").unwrap().find([(key, "x")]).unwrap().limit.as_ref().unwrap().unit());
     assert_eq!(units, Unit::ALL);
 }

@@ -135,36 +135,29 @@ async fn what_is_given_up_is_counted_too() {
 
 /// After its own restart a control plane may publish a part of the domains first.
 #[tokio::test]
-async fn a_domain_that_comes_back_keeps_what_was_used_on_memory() {
-    a_domain_that_comes_back_keeps_what_was_used(memory()).await;
-}
-
-#[tokio::test]
-async fn a_domain_that_comes_back_keeps_what_was_used_on_redis() {
-    a_domain_that_comes_back_keeps_what_was_used(super::redis()).await;
-}
-
-async fn a_domain_that_comes_back_keeps_what_was_used(store: StoreConfig) {
-    let day = "descriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 5 } }]";
-    let (folder, envoy) = files(&format!("domain: d\n{day}\n"));
-    let other = folder.path().join("e.yaml");
-    let text = format!("domain: e\n{day}\n");
-    fs::write(&other, &text).unwrap();
-    let server = serve(store, envoy);
-    let mut client = client(&server).await;
-    let mut left = async |domain: &str| {
-        let asked = request(&format!("{domain} [k=v]"));
-        let answered = client.should_rate_limit(asked).await.unwrap().into_inner();
-        answered.statuses[0].limit_remaining
-    };
-    assert_eq!([left("d").await, left("e").await, left("e").await], [4, 4, 3]);
-    let rules = |count: &str| page(&server)["weir_envoy_rules"] == count;
-    fs::remove_file(&other).unwrap();
-    eventually(SOON, "the domain is gone", || rules("1"));
-    assert_eq!([left("d").await, left("e").await], [3, 0]);
-    fs::write(&other, &text).unwrap();
-    eventually(SOON, "the domain is back", || rules("2"));
-    assert_eq!([left("d").await, left("e").await], [2, 2]);
+async fn a_domain_that_comes_back_keeps_what_was_used() {
+    for store in [memory(), super::redis()] {
+        let day = "descriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 5 } }]";
+        let (folder, envoy) = files(&format!("domain: d\n{day}\n"));
+        let other = folder.path().join("e.yaml");
+        let text = format!("domain: e\n{day}\n");
+        fs::write(&other, &text).unwrap();
+        let server = serve(store, envoy);
+        let mut client = client(&server).await;
+        let mut left = async |domain: &str| {
+            let asked = request(&format!("{domain} [k=v]"));
+            let answered = client.should_rate_limit(asked).await.unwrap().into_inner();
+            answered.statuses[0].limit_remaining
+        };
+        assert_eq!([left("d").await, left("e").await, left("e").await], [4, 4, 3]);
+        let rules = |count: &str| page(&server)["weir_envoy_rules"] == count;
+        fs::remove_file(&other).unwrap();
+        eventually(SOON, "the domain is gone", || rules("1"));
+        assert_eq!([left("d").await, left("e").await], [3, 0]);
+        fs::write(&other, &text).unwrap();
+        eventually(SOON, "the domain is back", || rules("2"));
+        assert_eq!([left("d").await, left("e").await], [2, 2]);
+    }
 }
 
 #[tokio::test]

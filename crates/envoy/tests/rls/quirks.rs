@@ -1,6 +1,5 @@
 //! Behaviour that no line of a case can express: lengths, many descriptors, every unit.
 
-use weir_config::StoreConfig;
 use weir_envoy::settings::EnvoyConfig;
 use weir_proto::envoy::service::ratelimit::v3::RateLimitRequest;
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_response::Code;
@@ -35,61 +34,42 @@ async fn windows_of_every_unit_end_where_the_references_do() {
     }
 }
 
-#[tokio::test]
-async fn a_second_that_has_begun_counts_whole_on_memory() {
-    a_second_that_has_begun_counts_whole(memory()).await;
-}
-
-#[tokio::test]
-async fn a_second_that_has_begun_counts_whole_on_redis() {
-    a_second_that_has_begun_counts_whole(redis()).await;
-}
-
 /// Envoy drops fractions of a second, and a client that comes back after the rest must not be too early.
-async fn a_second_that_has_begun_counts_whole(store: StoreConfig) {
-    let server = serve(store, EnvoyConfig::default());
-    let mut client = client(&server).await;
-    let start = server.clock.now().0;
-    for (past, seconds) in [(0, 60), (1, 60), (1_000_000, 59), (59_000_001, 1), (59_999_999, 1)] {
-        server.clock.set(Micros(start + past));
-        let observed = ask(&mut client, request(&format!("another [key2=rounded{past}]"))).await;
-        assert_eq!(observed, format!("OK | OK 19 of 20/MINUTE {seconds}s"), "{past}");
-    }
-}
-
 #[tokio::test]
-async fn texts_of_any_length_have_counters_of_their_own_on_memory() {
-    texts_of_any_length_have_counters_of_their_own(memory()).await;
-}
-
-#[tokio::test]
-async fn texts_of_any_length_have_counters_of_their_own_on_redis() {
-    texts_of_any_length_have_counters_of_their_own(redis()).await;
-}
-
-#[tokio::test]
-async fn texts_of_any_length_have_counters_of_their_own_on_a_cluster() {
-    texts_of_any_length_have_counters_of_their_own(cluster()).await;
-}
-
-async fn texts_of_any_length_have_counters_of_their_own(store: StoreConfig) {
-    let server = serve(store, EnvoyConfig::default());
-    let mut client = client(&server).await;
-    let of = |value: &str| request(&format!("another [key3={value}]"));
-    // Around the length from which keys have a digest, and at the longest.
-    for length in [480, 512, 513, 65_536] {
-        let (one, other) = ("x".repeat(length), "x".repeat(length - 1) + "y");
-        for value in [&one, &other] {
-            assert_eq!(ask(&mut client, of(value)).await, "OK | OK 9 of 10/HOUR 3600s", "{length}");
+async fn a_second_that_has_begun_counts_whole() {
+    for store in [memory(), redis()] {
+        let server = serve(store, EnvoyConfig::default());
+        let mut client = client(&server).await;
+        let start = server.clock.now().0;
+        for (past, seconds) in [(0, 60), (1, 60), (1_000_000, 59), (59_000_001, 1), (59_999_999, 1)] {
+            server.clock.set(Micros(start + past));
+            let observed = ask(&mut client, request(&format!("another [key2=rounded{past}]"))).await;
+            assert_eq!(observed, format!("OK | OK 19 of 20/MINUTE {seconds}s"), "{past}");
         }
-        assert_eq!(ask(&mut client, of(&one)).await, "OK | OK 8 of 10/HOUR 3600s", "{length}");
     }
-    let observed = ask(&mut client, of(&"x".repeat(65_537))).await;
-    let shown = format!("{}…", "x".repeat(64));
-    let expected = format!(
-        "InvalidArgument: descriptors.entries.value is \"{shown}\": it has 65537 bytes; at most 65536 fit"
-    );
-    assert_eq!(observed, expected);
+}
+
+#[tokio::test]
+async fn texts_of_any_length_have_counters_of_their_own() {
+    for store in [memory(), redis(), cluster()] {
+        let server = serve(store, EnvoyConfig::default());
+        let mut client = client(&server).await;
+        let of = |value: &str| request(&format!("another [key3={value}]"));
+        // Around the length from which keys have a digest, and at the longest.
+        for length in [480, 512, 513, 65_536] {
+            let (one, other) = ("x".repeat(length), "x".repeat(length - 1) + "y");
+            for value in [&one, &other] {
+                assert_eq!(ask(&mut client, of(value)).await, "OK | OK 9 of 10/HOUR 3600s", "{length}");
+            }
+            assert_eq!(ask(&mut client, of(&one)).await, "OK | OK 8 of 10/HOUR 3600s", "{length}");
+        }
+        let observed = ask(&mut client, of(&"x".repeat(65_537))).await;
+        let shown = format!("{}…", "x".repeat(64));
+        let expected = format!(
+            "InvalidArgument: descriptors.entries.value is \"{shown}\": it has 65537 bytes; at most 65536 fit"
+        );
+        assert_eq!(observed, expected);
+    }
 }
 
 /// More than are asked in one go without a queue.

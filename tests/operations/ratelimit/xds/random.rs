@@ -116,7 +116,7 @@ fn random_limits_of_a_control_plane_are_those_of_files_and_of_the_model() {
             let pairs: Vec<(&str, &str)> = entries.iter().map(|(key, value)| (&**key, &**value)).collect();
             let from_file = files.find("d").unwrap().find(pairs.iter().copied());
             let from_file =
-                from_file.and_then(|found| Some(found.rule.limit.as_ref()?.requests_per_unit() - 1_000));
+                from_file.and_then(|found| Some(found.limit.as_ref()?.requests_per_unit() - 1_000));
             prop_assert_eq!(from_file, expected, "{:?} of {}", entries, text);
             let answer = started.json("d", &pairs);
             let shown =

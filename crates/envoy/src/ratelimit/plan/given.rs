@@ -95,31 +95,23 @@ impl RatelimitGiven {
     }
 
     pub(super) fn text(&self, name: &str) -> Option<&str> {
-        match self.values.get(name)? {
-            Value::Text(text) => Some(text),
-            _ => None,
-        }
+        let Value::Text(text) = self.values.get(name)? else { return None };
+        Some(text)
     }
 
     pub(super) fn boolean(&self, name: &str) -> Option<bool> {
-        match self.values.get(name)? {
-            Value::Boolean(boolean) => Some(*boolean),
-            _ => None,
-        }
+        let Value::Boolean(boolean) = self.values.get(name)? else { return None };
+        Some(*boolean)
     }
 
     pub(super) fn integer(&self, name: &str) -> Option<i64> {
-        match self.values.get(name)? {
-            Value::Integer(integer) => Some(*integer),
-            _ => None,
-        }
+        let Value::Integer(integer) = self.values.get(name)? else { return None };
+        Some(*integer)
     }
 
     pub(super) fn float(&self, name: &str) -> Option<f64> {
-        match self.values.get(name)? {
-            Value::Float(float) => Some(*float),
-            _ => None,
-        }
+        let Value::Float(float) = self.values.get(name)? else { return None };
+        Some(*float)
     }
 
     /// A duration in microseconds, at least 0.
