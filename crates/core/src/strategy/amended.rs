@@ -148,15 +148,6 @@ mod tests {
         found.strategy.algorithms().iter().map(Algorithm::limit).collect()
     }
 
-    #[test]
-    fn other_numbers_of_a_strategy_leave_those_of_overrides() {
-        let amended = files().amended(RuleChanges { strategies: vec![api(5, 7)], ..RuleChanges::default() });
-        assert_eq!(limits(&amended, "me"), [5, 7]);
-        assert_eq!(limits(&amended, "gold-1"), [100, 7]);
-        let back = amended.amended(RuleChanges { strategies: vec![api(10, 20)], ..RuleChanges::default() });
-        assert_eq!(limits(&back, "gold-1"), [100, 20]);
-    }
-
     /// Limits as they are shown and as the store decides by them are one.
     #[test]
     fn an_override_keeps_its_own_near_limit_and_only_that() {
@@ -192,33 +183,6 @@ mod tests {
         assert_eq!(near(&amended, "me"), [Some(10), Some(20)]);
         assert_eq!(near(&amended, "gold"), [Some(50), Some(20)]);
         assert!(base([None, None]).override_near("c", 50).is_err(), "there is no such limit");
-    }
-
-    #[test]
-    fn overrides_and_lists_of_the_changes_take_precedence() {
-        let first = override_of(&api(10, 20), "*", "b", 1);
-        let entry = |listed, consumer: &str, strategy: Option<&str>| AccessEntry {
-            strategy: strategy.map(Into::into),
-            listed,
-            consumer: consumer.into(),
-        };
-        let access = vec![
-            entry(Listed::Allow, "bad", None),
-            entry(Listed::Deny, "good", Some("api")),
-            entry(Listed::Deny, "other", Some("unknown")),
-        ];
-        let changes = RuleChanges { overrides: vec![first], access, ..RuleChanges::default() };
-        let amended = files().amended(changes);
-        assert_eq!(
-            limits(&amended, "gold-1"),
-            [10, 1],
-            "the whole override, though the file's is more particular"
-        );
-        let listed = |consumer| amended.resolve_for("x", consumer, "").unwrap().listing.map(|it| it.listed);
-        assert_eq!(listed("bad"), Some(Listed::Allow));
-        assert_eq!(listed("good"), Some(Listed::Deny));
-        assert_eq!(listed("other"), None);
-        assert_eq!(listed("me"), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a node decides with by itself while the store cannot answer (`on_store_failure: local`): a strategy of the same
+//! Strategy that a node decides with by itself while the store cannot answer (`on_store_failure: local`): it has the same
 //! names and scopes, with a part of each limit.
 //!
 //! It is made when the configuration is read, so a share that some limit cannot have is an error there. An override
@@ -139,7 +139,7 @@ impl Strategy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy::{Field, OverrideError, Scope, WhenLocalFull};
+    use crate::strategy::{Field, Scope, WhenLocalFull};
     use weir_units::Micros;
 
     fn window(limit: u64) -> Algorithm {
@@ -155,29 +155,6 @@ mod tests {
         let share = Share::new(share.0, share.1).unwrap();
         let policy = FailurePolicy::Local(LocalPolicy { share, when_full: WhenLocalFull::Deny });
         Strategy::new("s", limits.iter().enumerate().map(limit).collect(), false, policy).unwrap()
-    }
-
-    #[test]
-    fn a_strategy_and_its_overrides_have_smaller_ones_that_are_known_together() {
-        let base = strategy(&[8, 100], (1, 4)).with_local().unwrap();
-        let limits = |strategy: &Strategy| {
-            let local = strategy.local().unwrap().strategy();
-            local.algorithms().iter().map(Algorithm::limit).collect::<Vec<_>>()
-        };
-        assert_eq!(limits(&base), [2, 25]);
-        let mut raised = base.clone();
-        raised.override_limit("limit-0", window(40)).unwrap();
-        assert_eq!((limits(&raised), limits(&base)), (vec![10, 25], vec![2, 25]));
-        let known_as = |strategy: &Strategy| strategy.local().unwrap().known_as();
-        assert_eq!((known_as(&raised), known_as(&base)), (base.id(), base.id()));
-        assert_ne!(known_as(&strategy(&[8, 100], (1, 4)).with_local().unwrap()), base.id());
-        let too_small = raised.override_limit("limit-1", window(3)).unwrap_err();
-        assert_eq!(
-            too_small.to_string(),
-            "limit 3 of limit `limit-1` is 0 at a share of 1/4, so a node by itself would never admit anything; the \
-             nearest share that works is 1/3"
-        );
-        assert!(matches!(too_small, OverrideError::Local(_)));
     }
 
     /// Live control changes numbers, and begins generations.

@@ -1,4 +1,4 @@
-//! How long a denial stays true, as far as the verdict shows it.
+//! Time for which a denial stays true, as far as the verdict shows it.
 //!
 //! A denial is cached until the first of these times:
 //!
@@ -159,26 +159,6 @@ mod tests {
         }
     }
 
-    /// Another node may charge what remains at any time, so the denial once lasted for a minute.
-    #[test]
-    fn where_a_cost_of_one_would_pass_a_denial_is_known_for_milliseconds() {
-        for algorithm in every_engine(5) {
-            for (retry, cost, remaining) in [
-                (Retry::After(MINUTE), 3, 2),
-                (Retry::After(MINUTE), 5, 4),
-                (Retry::Never, 9, 1),
-                (Retry::Never, 9, 5),
-            ] {
-                let says = denies(retry, remaining);
-                assert_eq!(
-                    holds(&strategy(&[algorithm]), &[says], cost),
-                    STALE,
-                    "{algorithm:?}: a cost of {cost}, {remaining} remain"
-                );
-            }
-        }
-    }
-
     #[test]
     fn a_window_tells_when_it_admits_one_and_a_limit_of_nothing_never_does() {
         let says = |retry| denies(retry, 0);
@@ -191,14 +171,6 @@ mod tests {
         }
         let nothing = Algorithm::fixed_window(0, MINUTE, false, false).unwrap();
         assert_eq!(holds(&strategy(&[nothing]), &[says(Retry::Never)], 1), Duration::MAX);
-    }
-
-    /// Limits may count by other fields: another consumer can charge the first of two once it admits 1.
-    #[test]
-    fn of_two_limits_that_deny_the_first_to_admit_one_counts() {
-        let [bucket, window, ..] = every_engine(5);
-        let says = [denies(Retry::After(Micros::from_secs(3)), 0), denies(Retry::After(MINUTE), 0)];
-        assert_eq!(holds(&strategy(&[bucket, window]), &says, 1), Duration::from_secs(3));
     }
 
     #[test]

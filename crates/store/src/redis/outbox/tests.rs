@@ -220,20 +220,6 @@ fn who_is_out_of_time_takes_no_turn() {
     assert!(matches!(late_answer.try_recv(), Ok(Err(Fault::Failed(StoreError::Timeout)))));
 }
 
-#[test]
-fn room_is_made_by_the_newest_of_the_longest_queue() {
-    let outbox = Arc::new(Outbox::new(DEADLINE, Duration::ZERO));
-    let (flood, other) = (strategy(), strategy());
-    let mut answers: Vec<OutboxAnswer> = (0..4).map(|_| put_of(&outbox, &flood)).collect();
-    let request = |strategy| DecisionRequest::probe(strategy, &Namespace::new("test").unwrap(), 1);
-    assert!(outbox.displace(&request(&flood)).is_none(), "its own queue is the longest");
-    let displaced = outbox.displace(&request(&other)).expect("the flood makes room");
-    displaced.fail(&Fault::Failed(StoreError::Overloaded(4)));
-    assert!(matches!(answers[3].try_recv(), Ok(Err(Fault::Failed(StoreError::Overloaded(4))))));
-    assert!(answers[2].try_recv().is_err());
-    assert_eq!(leave(&outbox).len(), 3);
-}
-
 /// While there is no connection, nobody waits for what an earlier one has not answered.
 #[test]
 fn who_is_refused_does_not_wait_for_room() {

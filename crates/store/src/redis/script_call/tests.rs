@@ -107,25 +107,6 @@ fn a_redirected_request_shares_a_call_of_its_slot_only() {
     assert_eq!(calls, [(vec![0, 2], false), (vec![1], false)]);
 }
 
-#[tokio::test]
-async fn each_caller_gets_its_own_answer() {
-    let mut receivers = Vec::new();
-    let mut calls = Vec::new();
-    for number in 0..3 {
-        let (caller, answer) = oneshot::channel();
-        receivers.push(answer);
-        let request = Arc::new(Numbered { number, kind: 'a', target: ScriptTarget { slot: 0, form: 0 } });
-        calls.push(ScriptCall::new(&request, Redirection::default(), later(), caller));
-    }
-    ScriptCall::group(&mut calls, CallSlots::Any, 1_000);
-    let [call] = <[_; 1]>::try_from(calls).ok().unwrap();
-    let replies = Numbered::decode(&call.requests, Value::Nil);
-    assert_eq!(call.callers.answer(replies, false), Fate::default());
-    for (number, answer) in receivers.into_iter().enumerate() {
-        assert_eq!(answer.await.unwrap().unwrap(), number);
-    }
-}
-
 #[test]
 fn a_call_is_filled_up_to_a_cost() {
     let request =
