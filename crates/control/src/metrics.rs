@@ -1,7 +1,7 @@
 //! Metrics of bans. Denials by bans are decisions with the outcome `banned`.
 
 use prometheus::core::Collector;
-use weir_node::telemetry::sampled::{Sampled, Series};
+use weir_node::telemetry::sampled::{Series, sampled};
 
 /// Numbers of bans of a node at one time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ const SERIES: [Series; 4] = [
 pub(crate) fn collector(
     counts: impl Fn() -> BanCounts + Send + Sync + 'static,
 ) -> Result<impl Collector, prometheus::Error> {
-    Sampled::new(SERIES, move || {
+    sampled(SERIES, move || {
         let BanCounts { active, counted, made, lifted } = counts();
         [active as f64, counted as f64, made as f64, lifted as f64]
     })

@@ -13,9 +13,7 @@ mod denials;
 pub mod families;
 mod histogram;
 mod lines;
-mod local;
 mod log;
-mod memory;
 mod names;
 mod outcome;
 mod past;
@@ -61,7 +59,7 @@ pub use worker_recorder::WorkerRecorder;
 
 use self::decisions::DecisionCounters;
 use self::families::{FamilySpec, counter, gauge};
-use self::sampled::{Sampled, Series};
+use self::sampled::{Series, sampled};
 
 /// The metrics of one process.
 #[derive(Clone)]
@@ -89,8 +87,8 @@ impl Metrics {
             let open = counted.lock().iter().map(|open| open.load(Relaxed)).sum::<usize>();
             [open as f64, refused.load(Relaxed) as f64]
         };
-        registry.register(Box::new(Sampled::new(CONNECTIONS, open)?))?;
-        registry.register(Box::new(Sampled::new(LOG, || [log::lines_dropped() as f64])?))?;
+        registry.register(Box::new(sampled(CONNECTIONS, open)?))?;
+        registry.register(Box::new(sampled(LOG, || [log::lines_dropped() as f64])?))?;
         registry.register(Box::new(build_info()?))?;
         #[cfg(target_os = "linux")]
         registry.register(Box::new(process::collector()?))?;
@@ -103,7 +101,7 @@ impl Metrics {
             let streams = of(|budget| budget.streams().count());
             [of(BufferBudget::taken), of(BufferBudget::limit), streams]
         };
-        registry.register(Box::new(Sampled::new(BUFFERS, read)?))?;
+        registry.register(Box::new(sampled(BUFFERS, read)?))?;
         let metrics = Self {
             registry: registry.clone(),
             decisions: Arc::new(DecisionCounters::new(rules)),

@@ -11,7 +11,7 @@ use prometheus::proto::{Histogram, Metric};
 use weir_node::feature::{NodeBuilder, StartError};
 use weir_node::telemetry::CountedMethod;
 use weir_node::telemetry::families::{FamilyCollector, FamilySpec, counter, labelled};
-use weir_node::telemetry::sampled::{Sampled, Series};
+use weir_node::telemetry::sampled::{Series, sampled};
 use weir_store::backend::{ConnectionStats, DenialStats};
 
 use super::labels::label;
@@ -94,7 +94,7 @@ pub fn show(node: &NodeBuilder<'_>, envoy: &EnvoyMetrics) -> Result<(), StartErr
             let ConnectionStats { opened, closed } = stats().connections.unwrap_or_default();
             [opened.saturating_sub(closed) as f64, opened as f64, closed as f64]
         };
-        node.show(Sampled::new(REDIS_POOL, values)?)?;
+        node.show(sampled(REDIS_POOL, values)?)?;
     }
     if has.denials.is_some() {
         let stats = stats.clone();
@@ -102,7 +102,7 @@ pub fn show(node: &NodeBuilder<'_>, envoy: &EnvoyMetrics) -> Result<(), StartErr
             let DenialStats { hits, misses } = stats().denials.unwrap_or_default();
             [hits as f64, misses as f64, hits.saturating_add(misses) as f64]
         };
-        node.show(Sampled::new(LOCAL_CACHE, values)?)?;
+        node.show(sampled(LOCAL_CACHE, values)?)?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 use prometheus::core::Collector;
-use weir_node::telemetry::sampled::{Sampled, Series};
+use weir_node::telemetry::sampled::{Series, sampled};
 use weir_units::Micros;
 
 /// Counts of the control plane's client. Clones share them.
@@ -54,7 +54,7 @@ impl XdsMetrics {
                 number(&counts.domains),
             ]
         };
-        Sampled::new(SERIES, read)
+        sampled(SERIES, read)
     }
 
     /// Sets whether there is a connection, and says why.

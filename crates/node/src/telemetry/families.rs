@@ -9,10 +9,10 @@ use super::Metrics;
 
 /// A family as registries must know it.
 pub struct FamilySpec {
-    name: &'static str,
-    help: &'static str,
-    kind: MetricType,
-    labels: &'static [&'static str],
+    pub(super) name: &'static str,
+    pub(super) help: &'static str,
+    pub(super) kind: MetricType,
+    pub(super) labels: &'static [&'static str],
 }
 
 impl FamilySpec {
@@ -90,9 +90,13 @@ pub fn family(name: &str, help: &str, kind: MetricType, metrics: Vec<Metric>) ->
 
 /// A counter with these labels.
 pub fn counter(labels: &[(&str, &str)], count: u64) -> Metric {
-    let mut counter = Counter::default();
-    counter.set_value(count as f64);
-    let mut metric = labelled(labels);
+    counter_of(labels, count as f64)
+}
+
+/// A counter whose value is no whole number.
+pub(super) fn counter_of(labels: &[(&str, &str)], value: f64) -> Metric {
+    let (mut metric, mut counter) = (labelled(labels), Counter::default());
+    counter.set_value(value);
     metric.set_counter(counter);
     metric
 }

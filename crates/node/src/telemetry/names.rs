@@ -124,6 +124,15 @@ impl CounterNames {
     pub fn pattern(&self, number: u32) -> Option<&Arc<str>> {
         self.patterns.get(number)
     }
+
+    /// True while counts of this strategy and pattern are shown.
+    pub(super) fn show(&self, strategy: u32, pattern: CountedPattern) -> bool {
+        let has_pattern = match pattern {
+            CountedPattern::At(pattern) => self.pattern(pattern).is_some(),
+            CountedPattern::Other | CountedPattern::Unmatched => true,
+        };
+        has_pattern && self.strategy(strategy).is_some()
+    }
 }
 
 #[cfg(test)]

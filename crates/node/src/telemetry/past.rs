@@ -47,13 +47,7 @@ impl PastCounts {
     /// Drops the counts of names that are not shown any more. `configured` are the limits that are.
     pub(super) fn retain(&mut self, names: &CounterNames, configured: &DenialLayout) {
         denials::retain(&mut self.denials, configured, names);
-        self.totals.retain(|(strategy, pattern, _), _| {
-            let is_shown = match pattern {
-                CountedPattern::At(pattern) => names.pattern(*pattern).is_some(),
-                CountedPattern::Other | CountedPattern::Unmatched => true,
-            };
-            is_shown && names.strategy(*strategy).is_some()
-        });
+        self.totals.retain(|(strategy, pattern, _), _| names.show(*strategy, *pattern));
         self.times.retain(|strategy, _| names.strategy(*strategy).is_some());
         self.leases.retain(|strategy, _| names.strategy(*strategy).is_some());
         while self.shadows.len() > MAX_SHADOWS {

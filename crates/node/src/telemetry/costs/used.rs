@@ -45,13 +45,7 @@ impl UsedCosts {
 
     /// Drops the units of names that are not shown any more.
     pub(super) fn retain(&mut self, names: &CounterNames) {
-        self.0.retain(|(strategy, pattern), _| {
-            let is_shown = match pattern {
-                CountedPattern::At(pattern) => names.pattern(*pattern).is_some(),
-                CountedPattern::Other | CountedPattern::Unmatched => true,
-            };
-            is_shown && names.strategy(*strategy).is_some()
-        });
+        self.0.retain(|(strategy, pattern), _| names.show(*strategy, *pattern));
     }
 
     pub(super) fn add_to(&self, sums: &mut BTreeMap<CountedCost, u64>) {
