@@ -16,7 +16,7 @@ use weir_config::{
 };
 use weir_core::algorithm::{Algorithm, Rate};
 use weir_core::strategy::{FailurePolicy, Field, Resource, Resources, Rules};
-use weir_node::admin::{Admin, AdminGate, AdminPages};
+use weir_node::admin::{AdminGate, AdminPages, start_admin};
 use weir_node::app::{self, Listeners, Timing};
 use weir_node::audit::AuditLog;
 use weir_node::feature::FeatureList;
@@ -111,7 +111,7 @@ impl Server {
         readiness.set(Ok(()));
         Self::spawn(ManualClock::at(BASE), readiness, move |listeners, stopped, readiness| {
             let metrics = Metrics::register(&Registry::new(), &config.rules).unwrap();
-            let admin = Admin::start(
+            let admin = start_admin(
                 listeners.admin.unwrap(),
                 None,
                 64,

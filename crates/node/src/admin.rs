@@ -3,7 +3,6 @@
 
 mod connections;
 mod gate;
-mod pages;
 mod progress;
 mod ui;
 
@@ -22,9 +21,8 @@ use flate2::write::GzEncoder;
 
 pub use self::connections::AdminConnections;
 pub use self::gate::{AdminCaller, AdminGate};
-pub use self::pages::AdminPages;
 use crate::access::Rights;
-use crate::feature_pages::ShowJson;
+use crate::feature_pages::{FeaturePages, ShowJson};
 use crate::owned_thread::OwnedThread;
 use crate::readiness::Readiness;
 use crate::telemetry::Metrics;
@@ -43,35 +41,37 @@ weir: exact rate-limit decisions
 /// Content type of Prometheus' text format.
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The admin thread. It ends when this is dropped.
-pub struct Admin {
-    _thread: OwnedThread,
+/// Sources of the pages of the admin port. Clones share them.
+#[derive(Clone)]
+pub struct AdminPages {
+    /// The metrics.
+    pub metrics: Metrics,
+    /// The readiness.
+    pub readiness: Readiness,
+    /// Pages of features.
+    pub features: FeaturePages,
 }
 
-impl Admin {
-    /// Serves on `listener`, at most `max_connections` connections at a time. `gate`
-    /// says who may see what.
-    pub fn start(
-        listener: TcpListener,
-        tls: Option<Arc<TlsPort>>,
-        max_connections: usize,
-        pages: AdminPages,
-        gate: Arc<AdminGate>,
-    ) -> std::io::Result<Self> {
-        listener.set_nonblocking(true)?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let thread = OwnedThread::spawn("weir-admin", move |stopped| {
-            runtime.block_on(async {
-                tokio::select! {
-                    Err(error) = serve(listener, tls, max_connections, pages, gate) => {
-                        tracing::error!(%error, "the admin server failed");
-                    }
-                    _ = stopped => {}
+/// Starts the admin thread, which serves at most `max_connections` connections at a time. `gate` says who may see what.
+pub fn start_admin(
+    listener: TcpListener,
+    tls: Option<Arc<TlsPort>>,
+    max_connections: usize,
+    pages: AdminPages,
+    gate: Arc<AdminGate>,
+) -> std::io::Result<OwnedThread> {
+    listener.set_nonblocking(true)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    OwnedThread::spawn("weir-admin", move |stopped| {
+        runtime.block_on(async {
+            tokio::select! {
+                Err(error) = serve(listener, tls, max_connections, pages, gate) => {
+                    tracing::error!(%error, "the admin server failed");
                 }
-            });
-        })?;
-        Ok(Self { _thread: thread })
-    }
+                _ = stopped => {}
+            }
+        });
+    })
 }
 
 async fn serve(

@@ -23,7 +23,7 @@ use weir_store::backend::Backend;
 use weir_time::clock::Clock;
 use weir_units::Micros;
 
-pub use self::background::BackgroundThread;
+pub use self::background::start_background;
 pub use self::begun::BegunFeatures;
 pub use self::error::{AppError, PortTlsError};
 pub use self::listeners::Listeners;
@@ -31,6 +31,7 @@ pub use self::uses::uses;
 use crate::audit::AuditLog;
 use crate::feature::{self, FeatureList};
 use crate::feature_parts::FeatureParts;
+pub use crate::owned_thread::OwnedThread;
 use crate::readiness::Readiness;
 use crate::server::{LiveSnapshot, ShutdownSignal};
 use crate::service::{Snapshot, Templates};

@@ -51,7 +51,7 @@ pub use self::listener::{Listener, SocketFile, listen_tcp};
 pub use self::live::LiveSnapshot;
 pub use self::open_files::raise_open_files;
 use self::open_files::{OpenFiles, TooFewFiles};
-pub(crate) use self::operations::{MAX_OPERATORS, OperationsPort};
+pub(crate) use self::operations::{MAX_OPERATORS, start_operations};
 use self::worker::Workers;
 use crate::audit::AuditLog;
 use crate::feature::{FeatureList, RunningFeature};

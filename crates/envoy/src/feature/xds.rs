@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::settings::EnvoyConfig;
 use prometheus::Registry;
 use weir_config::Config;
-use weir_node::app::BackgroundThread;
+use weir_node::app::{OwnedThread, start_background};
 use weir_node::feature::{BegunFeature, FeatureWork, NodeBuilder, StartError};
 use weir_node::owned_thread::OwnedThread;
 use weir_time::clock::Clock;
@@ -22,7 +22,7 @@ pub(super) struct XdsThread {
     metrics: XdsMetrics,
     clock: Clock,
     sets: XdsSets,
-    _thread: BackgroundThread,
+    _thread: OwnedThread,
 }
 
 /// A client that runs before the ports of the node are open.
@@ -42,7 +42,7 @@ impl XdsThread {
         let timing = XdsTiming::from(clock.clone());
         let client = XdsClient::new(config, xds, timing, metrics.clone(), updates.clone());
         let sets = client.sets();
-        let thread = BackgroundThread::start("weir-xds", client.run(), (async {}, Duration::ZERO))
+        let thread = start_background("weir-xds", client.run(), (async {}, Duration::ZERO))
             .map_err(|error| cannot_run(&error))?;
         Ok(Some(Self { updates, metrics, clock: clock.clone(), sets, _thread: thread }))
     }

@@ -10,8 +10,8 @@ use axum::routing::get;
 use axum::{Extension, Router};
 use bytes::Bytes;
 
+use super::AdminPages;
 use super::gate::AdminCaller;
-use super::pages::AdminPages;
 use crate::access::Rights;
 
 const PAGE: &str = include_str!("ui.html");

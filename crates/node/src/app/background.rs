@@ -8,28 +8,20 @@ use std::time::Duration;
 
 use crate::owned_thread::OwnedThread;
 
-/// A thread that runs until it is dropped.
-pub struct BackgroundThread {
-    _thread: OwnedThread,
-}
-
-impl BackgroundThread {
-    /// Starts the thread, which runs `work`, and `last` when it is dropped: for so long at most.
-    pub fn start(
-        name: &'static str,
-        work: impl Future<Output = ()> + Send + 'static,
-        last: (impl Future<Output = ()> + Send + 'static, Duration),
-    ) -> io::Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let thread = OwnedThread::spawn(name, move |stopped| {
-            runtime.block_on(async {
-                // A task of its own: a panic in it ends the work, not the thread, and the panic hook has logged it.
-                tokio::spawn(work);
-                let _ = stopped.await;
-                let (last, within) = last;
-                let _ = tokio::time::timeout(within, last).await;
-            });
-        })?;
-        Ok(Self { _thread: thread })
-    }
+/// Starts a thread that runs `work`, and `last` when it is dropped: for so long at most.
+pub fn start_background(
+    name: &'static str,
+    work: impl Future<Output = ()> + Send + 'static,
+    last: (impl Future<Output = ()> + Send + 'static, Duration),
+) -> io::Result<OwnedThread> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    OwnedThread::spawn(name, move |stopped| {
+        runtime.block_on(async {
+            // A task of its own: a panic in it ends the work, not the thread, and the panic hook has logged it.
+            tokio::spawn(work);
+            let _ = stopped.await;
+            let (last, within) = last;
+            let _ = tokio::time::timeout(within, last).await;
+        });
+    })
 }

@@ -11,8 +11,8 @@ use crate::audit::AuditLog;
 use crate::feature::{FeatureList, RunningFeature};
 use crate::readiness::Readiness;
 use crate::server::{
-    self, LiveSnapshot, MAX_OPERATORS, MakeIntercept, MakeStores, OperationsPort, Parts, PortServices,
-    ShutdownSignal, StartedFeature, StoreFiles,
+    self, LiveSnapshot, MAX_OPERATORS, MakeIntercept, MakeStores, Parts, PortServices, ShutdownSignal,
+    StartedFeature, StoreFiles, start_operations,
 };
 use crate::telemetry::Metrics;
 use crate::tls::TlsPort;
@@ -56,7 +56,7 @@ impl<S: Store> GrpcPorts<S> {
         };
         self.store_files.always += if listeners.operations.is_some() { MAX_OPERATORS } else { 0 };
         let start = |listener| {
-            OperationsPort::start(config, listener, self.parts(PortServices::Operations, tls.operators))
+            start_operations(config, listener, self.parts(PortServices::Operations, tls.operators))
         };
         let _operations = listeners.operations.map(start).transpose().map_err(AppError::Operations)?;
         let features = std::mem::take(&mut self.features);

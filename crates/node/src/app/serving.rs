@@ -9,7 +9,7 @@ use weir_config::Config;
 use weir_store::Store;
 use weir_store::scripts::UsesInForce;
 
-use super::background::BackgroundThread;
+use super::background::start_background;
 use super::config::WatchedConfig;
 use super::credentials::WatchedCredentials;
 use super::features::{self, StartedFeatures};
@@ -17,10 +17,11 @@ use super::grpc_ports::{GrpcPorts, GrpcTls};
 use super::tls::Ports;
 use super::{AppBase, AppError, Listeners, Timing};
 use crate::access::{AccessMetrics, CallerAccess};
-use crate::admin::{Admin, AdminGate, AdminPages};
+use crate::admin::{AdminGate, AdminPages, start_admin};
 use crate::audit::AuditLog;
 use crate::feature::{self, FeatureList, NodeParts, NodeShared, ServiceContext, StartWorker, Storage};
 use crate::memory::give_back;
+use crate::owned_thread::OwnedThread;
 use crate::readiness::{Readiness, RefusedFiles};
 use crate::reload::{PublishMeanings, RunningConfig, ShareMemory, SnapshotFollowers};
 use crate::server::{self, LiveSnapshot, MakeStores, ShutdownSignal, StoreFiles};
@@ -115,7 +116,7 @@ impl App {
         let most = config.server.limits.admin_max_connections;
         let (shown, ready) = (metrics.clone(), readiness.clone());
         let pages = AdminPages { metrics: shown, readiness: ready, features: pages };
-        let start = |listener| Admin::start(listener, ports.admin, most, pages, gate);
+        let start = |listener| start_admin(listener, ports.admin, most, pages, gate);
         let _admin = listeners.admin.take().map(start).transpose().map_err(AppError::Admin)?;
         let tls = GrpcTls { callers: ports.grpc, operators: ports.control };
         GrpcPorts {
@@ -159,11 +160,11 @@ fn in_background(
     timing: &Timing,
     (background, last): (impl Future<Output = ()> + Send + 'static, BoxedWork),
     (refused, audit): (RefusedFiles, AuditLog),
-) -> Result<BackgroundThread, AppError> {
+) -> Result<OwnedThread, AppError> {
     let watched = watch(sources, timing.poll_every, timing.reloads.clone(), refused);
     let lines = async { tokio::join!(log_rejected_each_minute(), audit.count_left_out()) };
     let all = async { tokio::join!(background, watched, give_back(), lines).0 };
-    BackgroundThread::start("weir-background", all, (last, LAST_WITHIN)).map_err(AppError::Background)
+    start_background("weir-background", all, (last, LAST_WITHIN)).map_err(AppError::Background)
 }
 
 /// Shows which files are refused, on the metrics page and in `/readyz`.

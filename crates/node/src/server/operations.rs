@@ -22,26 +22,19 @@ pub(crate) const MAX_OPERATORS: usize = 64;
 /// Bytes that their connections may hold for them.
 const MAX_BUFFERED: usize = 16 << 20;
 
-/// The thread of the port. Its calls in flight finish once it is dropped.
-pub(crate) struct OperationsPort {
-    _thread: OwnedThread,
-}
-
-impl OperationsPort {
-    /// Starts it. `parts` must serve [`PortServices::Operations`](super::PortServices::Operations).
-    pub(crate) fn start<S: Store>(
-        config: &ServerConfig,
-        listener: Listener,
-        parts: Parts<S>,
-    ) -> io::Result<Self> {
-        let config = config.clone();
-        let thread = OwnedThread::spawn("weir-operations", move |stopped| {
-            if let Err(error) = serve(&config, listener, parts, stopped) {
-                tracing::error!(%error, "the operators' port failed");
-            }
-        })?;
-        Ok(Self { _thread: thread })
-    }
+/// Starts the thread of the port. Its calls in flight finish once it is dropped. `parts` must serve
+/// [`PortServices::Operations`](super::PortServices::Operations).
+pub(crate) fn start_operations<S: Store>(
+    config: &ServerConfig,
+    listener: Listener,
+    parts: Parts<S>,
+) -> io::Result<OwnedThread> {
+    let config = config.clone();
+    OwnedThread::spawn("weir-operations", move |stopped| {
+        if let Err(error) = serve(&config, listener, parts, stopped) {
+            tracing::error!(%error, "the operators' port failed");
+        }
+    })
 }
 
 fn serve<S: Store>(

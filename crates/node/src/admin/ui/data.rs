@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::node;
 use crate::access::Rights;
-use crate::admin::pages::AdminPages;
+use crate::admin::AdminPages;
 
 /// The data for a caller with these rights; or why the page cannot be shown now.
 pub(super) async fn collected(pages: &AdminPages, rights: Rights<'_>) -> Result<Value, String> {
