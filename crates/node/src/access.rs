@@ -1,4 +1,4 @@
-//! Who may do what: names of callers, their rights, and the refusals.
+//! Access control: names of callers, their rights, and the refusals.
 //!
 //! ```text
 //!   connection ─ certificate, user id ─┐
@@ -55,7 +55,7 @@ use self::credentials::CredentialFiles;
 pub(crate) use self::http::{HttpConnectionCheck, PortCheck};
 pub use self::names::CallerName;
 pub use self::refusals::{AccessMetrics, RefusalReason, Refused};
-pub(crate) use self::repeated::RoundRights;
+pub(crate) use self::repeated::{RoundRights, is_same};
 pub use self::rights::Rights;
 use self::rules::AccessRules;
 pub use self::snapshot_rights::SnapshotRights;

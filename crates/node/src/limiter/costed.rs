@@ -5,12 +5,11 @@ use weir_store::{BudgetDecision, BudgetOp, Store, StoreAnswer, StoreError, Verdi
 use super::LimiterError;
 use super::advice::{AdviceBegun, AdviceWanted};
 use super::answer::Answer;
-use super::begun::Begun;
 use super::costed_slot::CostedSlot;
 use super::log::LogFields;
 use super::logged_costs;
 use super::round::Round;
-use super::waiting::decision;
+use super::waiting::{Begun, decision};
 use crate::settle::Outcome;
 
 impl<S: Store> Round<'_, S> {

@@ -17,16 +17,14 @@ use weir_time::clock;
 
 use super::advice::{AdviceBegun, AdviceWanted};
 use super::answer::Answer;
-use super::begun::Begun;
 use super::costed_slot::CostedSlot;
 use super::decided::{LimiterError, LimitsDecision};
 use super::log::LogFields;
 use super::logged_costs;
 use super::named::Named;
-use super::same_outcomes::SameOutcomes;
+use super::same_outcomes::{SameOutcomes, TimedRows};
 use super::short_circuit::ShortCircuit;
-use super::timed_rows::TimedRows;
-use super::waiting::{Waiting, WaitingStage};
+use super::waiting::{Begun, Waiting, WaitingStage};
 use super::{Limiter, Question, bounds, costs, inline, near, record, strategy_name_of};
 use crate::access::RoundRights;
 use crate::settle::{self, Outcome};

@@ -13,12 +13,11 @@ use weir_core::algorithm::Op;
 use weir_core::strategy::{Field, Listed, Resolved, Rules, Shadow, Strategy};
 use weir_store::{Decision, LimitSet, Part, Store, StoreAnswer, StoreError, TOGETHER, Verdicts, decide_one};
 
-use super::begun::Begun;
 use super::costed_shadow::NamedUse;
 use super::decided::{LimiterError, LimitsDecision};
 use super::decision_log::named;
 use super::live_waits::LiveWaits;
-use super::waiting::{Waiting, WaitingStage};
+use super::waiting::{Begun, Waiting, WaitingStage};
 use super::{Limiter, Question, Round, bounds, costs};
 use crate::telemetry::{CountedOutcome, Recorder};
 

@@ -17,6 +17,14 @@ use super::{Limiter, near, record};
 use crate::settle::{self, Outcome};
 use crate::telemetry::{CountedMethod, CountedOutcome, TotalsRow};
 
+/// Result of a question's first step.
+pub enum Begun<'a, 'l> {
+    /// Answered at once.
+    Answered(Result<Answer<'a, 'l>, LimiterError>),
+    /// Pending in the store.
+    Waiting(Waiting),
+}
+
 /// A pending question. Kept small: the enum that it is part of is moved by value. It owns its data, so it belongs to
 /// one call only. If it is dropped before its first poll, the store is not asked; later, only its own answer is lost.
 pub struct Waiting {
