@@ -24,7 +24,7 @@ pub use self::problems::Problems;
 pub use self::refused_files::{FileKind, RefusedFiles};
 
 /// Readiness handle. Clones share the state.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Readiness {
     state: Arc<watch::Sender<State>>,
     /// True from the drain on: read once per HTTP request, so it is no lock.
@@ -32,24 +32,20 @@ pub struct Readiness {
     /// Problems that make answers worse but do not change readiness: lines of text.
     notes: Arc<Mutex<Problems>>,
     /// Sources of more of them, which are asked for when the page is.
-    more_notes: MoreNotes,
+    more_notes: Arc<Mutex<Vec<AskForNotes>>>,
     /// True if a node without its store is not ready.
     needs_store: bool,
     /// False while a first answer of the store is needed and has not come.
     has_answered: Arc<AtomicBool>,
-    accepts: Accepts,
+    /// Tells whether a client that connects now is served.
+    accepts: Arc<OnceLock<AskIfAccepts>>,
     /// The capabilities that services need: the service, and the name of the capability. Set once.
     needed: Arc<OnceLock<Vec<(&'static str, &'static str)>>>,
     /// The services that do not serve for want of a capability.
     missing: Arc<watch::Sender<Vec<&'static str>>>,
 }
 
-/// Tells whether a client that connects now is served.
-#[derive(Clone, Default)]
-struct Accepts(Arc<OnceLock<Box<dyn Fn() -> bool + Send + Sync>>>);
-
-#[derive(Clone, Default)]
-struct MoreNotes(Arc<Mutex<Vec<AskForNotes>>>);
+type AskIfAccepts = Box<dyn Fn() -> bool + Send + Sync>;
 
 type AskForNotes = Box<dyn Fn() -> Vec<Problem> + Send + Sync>;
 
@@ -70,15 +66,9 @@ pub enum State {
     Closing,
 }
 
-impl fmt::Debug for Accepts {
+impl fmt::Debug for Readiness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Accepts")
-    }
-}
-
-impl fmt::Debug for MoreNotes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("MoreNotes")
+        f.debug_tuple("Readiness").field(&self.state()).finish()
     }
 }
 
@@ -90,10 +80,10 @@ impl Readiness {
             state,
             draining: Arc::default(),
             notes: Arc::new(Mutex::new(Vec::new().into())),
-            more_notes: MoreNotes::default(),
+            more_notes: Arc::default(),
             needs_store,
             has_answered: Arc::new(AtomicBool::new(true)),
-            accepts: Accepts::default(),
+            accepts: Arc::default(),
             needed: Arc::default(),
             missing: Arc::new(watch::Sender::new(Vec::new())),
         }
@@ -113,12 +103,12 @@ impl Readiness {
 
     /// Says how to find out whether a client that connects now is served. The first one counts.
     pub fn accepts_if(&self, accepts: impl Fn() -> bool + Send + Sync + 'static) {
-        let _ = self.accepts.0.set(Box::new(accepts));
+        let _ = self.accepts.set(Box::new(accepts));
     }
 
     /// Adds a source of problems that make answers worse but do not change readiness.
     pub fn notes_also(&self, notes: impl Fn() -> Vec<Problem> + Send + Sync + 'static) {
-        self.more_notes.0.lock().push(Box::new(notes));
+        self.more_notes.lock().push(Box::new(notes));
     }
 
     /// Sets if decisions can be made, or why not. A draining node stays so.
@@ -190,7 +180,7 @@ impl Readiness {
     /// Returns true if calls are answered, and a text for people: the state, and the problems that make answers
     /// worse.
     pub fn page(&self) -> (bool, String) {
-        let accepts = self.accepts.0.get().is_none_or(|accepts| accepts());
+        let accepts = self.accepts.get().is_none_or(|accepts| accepts());
         let (is_ready, text) = match self.state() {
             State::Ready | State::Degraded(_) if !accepts => {
                 (false, "not ready: clients have all open files that they may use\n".to_owned())
@@ -204,7 +194,7 @@ impl Readiness {
             State::Draining | State::Closing => (false, "not ready: shutting down\n".to_owned()),
         };
         let mut notes = self.notes.lock().lines("note: ");
-        for more in self.more_notes.0.lock().iter() {
+        for more in self.more_notes.lock().iter() {
             notes += &Problems::from(more()).lines("note: ");
         }
         (is_ready, text + &notes)
