@@ -30,7 +30,6 @@ mod shadows;
 mod shared_patterns;
 mod tag;
 mod tiers;
-mod unknown;
 mod unreachable;
 
 use std::sync::Arc;
@@ -44,7 +43,7 @@ pub use attributes::{Attributes, Needed, is_attribute_name};
 pub use bans::{BanError, BanTerms, LimitBan, MAX_BAN_AFTER};
 pub use changes::{BeforeAfter, LimitChange, ResourceChange, StrategyChange};
 pub use edited::RuleEdit;
-pub use error::StrategyError;
+pub use error::{StrategyError, Unknown};
 pub use failure_policy::{FailurePolicy, LocalPolicy, WhenLocalFull};
 pub use identity::StrategyId;
 pub use inline::{INLINE, InlineLimits, MAX_INLINE_NAME, inline_name};
@@ -63,7 +62,6 @@ pub use rules::{Resolved, ResolvedShadow, Resource, Resources, Rules};
 pub use scope::{Field, MAX_ATTRIBUTES, Scope};
 pub use shadows::{MAX_SHADOWS, Shadow, ShadowLimit};
 pub use tag::Tag;
-pub use unknown::Unknown;
 
 use crate::algorithm::{Algorithm, MAX_LIMITS};
 use weir_units::Micros;

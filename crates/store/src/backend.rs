@@ -6,29 +6,28 @@
 //!        ◄── status, stats ───             └─ redis    nodes, which a monitor probes
 //! ```
 
-mod digest;
-mod layer;
-mod process_clock;
 mod process_states;
 mod stats;
 mod status;
-mod sweeping;
 
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
 use weir_core::strategy::Owner;
+use weir_units::Micros;
 
-pub use self::digest::RulesDigest;
-pub use self::layer::StoreLayer;
-pub use self::process_clock::{ProcessClock, ReadClocks};
 pub use self::process_states::{FeatureStates, KeepStates, ProcessStates, StateOwner};
 pub use self::stats::{BackendStats, ConnectionStats, DenialStats, LocalStats, MemoryStats};
 pub use self::status::{BackendStatus, NodeStatus, Problem, Since};
-pub use self::sweeping::every_second;
 use crate::Store;
 use crate::scripts::{AskScripts, ScriptClient};
+
+/// Interval of sweeps of expired keys.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
 /// Work in the background. It runs until it is dropped.
 pub type BackendWork = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -91,4 +90,46 @@ pub trait Backend: Clone + Send + Sync + 'static {
     /// Does what the backend needs besides calls: it probes nodes, or drops what has expired. Runs on a thread apart from
     /// the workers.
     fn run(&self) -> BackendWork;
+}
+
+/// Digest of the strategies in this node's files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RulesDigest {
+    /// The name of this node, which no other process has.
+    pub node: String,
+    /// A number for each strategy, by its name.
+    pub strategies: BTreeMap<String, u64>,
+}
+
+/// Decides a part of the decisions in front of the store that decides exactly. Each worker has its own.
+///
+/// Only counting on the nodes is one so far. It is a trait because a backend must not name what a node puts in front of it.
+pub trait StoreLayer<S, C>: Clone + Send + Sync + 'static {
+    /// The store with the layer in front of it.
+    type Store: Store;
+
+    /// Puts the layer in front of `exact`. The layer's own states are in `states`.
+    fn layered(&self, exact: S, states: C) -> Self::Store;
+}
+
+/// The clocks of a backend whose states are in this process: features keep theirs beside them.
+pub type ProcessClock = Arc<dyn ReadClocks>;
+
+/// Reads the clocks of a backend in this process. A trait, because this module must not name the backend.
+pub trait ReadClocks: Send + Sync {
+    /// Returns the time of the monotonic clock.
+    fn steady(&self) -> Micros;
+
+    /// Returns the time of the wall clock.
+    fn wall(&self) -> Micros;
+}
+
+/// Sweeps expired keys each second, so that they do not take up the budget. Runs until it is dropped.
+pub async fn every_second(sweep: impl Fn()) {
+    let mut ticks = tokio::time::interval(SWEEP_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        sweep();
+    }
 }

@@ -1,7 +1,8 @@
-//! Mistakes of strategies.
+//! Mistakes of strategies, and names that the configuration does not have.
 
 use super::scope::MAX_ATTRIBUTES;
 use crate::algorithm::MAX_LIMITS;
+use crate::near::or_near;
 
 /// Reason that a list of limits cannot be a strategy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,4 +41,28 @@ pub enum StrategyError {
          or give all limits a common field"
     )]
     NoCommonField(String),
+}
+
+/// A name that the configuration does not have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unknown {
+    /// No strategy of that name.
+    #[error("strategy: there is no strategy `{name}`{}", or_near("similar", near))]
+    Strategy {
+        /// The requested name.
+        name: String,
+        /// At most three configured names that look like it.
+        near: Vec<String>,
+    },
+    /// No pattern matches the resource, and the request names no strategy.
+    #[error(
+        "resource: no pattern of the configuration matches `{name}`; name a strategy in the request{}",
+        or_near("configured", near)
+    )]
+    Resource {
+        /// The requested name.
+        name: String,
+        /// At most three configured strategies.
+        near: Vec<String>,
+    },
 }
