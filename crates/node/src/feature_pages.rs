@@ -1,4 +1,4 @@
-//! What features show on the admin port.
+//! Pages of features on the admin port.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! What features make of the configuration: their parts of a snapshot.
+//! Parts of a snapshot that features make of the configuration.
 
 use std::any::Any;
 use std::sync::Arc;

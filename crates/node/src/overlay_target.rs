@@ -1,4 +1,4 @@
-//! What a feature changes at run time: the rules in force, on top of the files.
+//! Target of a feature's changes at run time: the rules in force, on top of the files.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What open holds have of one limit: units by the time at which they end.
+//! Units of one limit in open holds, by the time at which they end.
 
 use smallvec::SmallVec;
 

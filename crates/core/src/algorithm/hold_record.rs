@@ -1,4 +1,4 @@
-//! What is remembered of an id.
+//! Records of ids.
 
 use smallvec::SmallVec;
 

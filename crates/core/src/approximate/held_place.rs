@@ -1,4 +1,4 @@
-//! What a node knows of its place. Times are of the node's own clock, which stands still never (`CLOCK_BOOTTIME`).
+//! Place of a node, as it knows it. Times are of the node's own clock, which stands still never (`CLOCK_BOOTTIME`).
 
 use weir_units::Micros;
 

@@ -1,4 +1,4 @@
-//! What differs between two configurations' rules, for people: by the same comparison as that of a reload.
+//! Differences between two configurations' rules, for people: by the same comparison as that of a reload.
 
 use std::collections::BTreeMap;
 

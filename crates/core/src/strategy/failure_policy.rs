@@ -1,4 +1,4 @@
-//! What answers when the store cannot.
+//! Answers when the store cannot decide.
 
 use crate::algorithm::Share;
 

@@ -1,4 +1,4 @@
-//! Who may see what on the admin port, and what browsers may be made to do with it.
+//! Access to the admin port, and bounds of what browsers may be made to do with it.
 
 mod hosts;
 

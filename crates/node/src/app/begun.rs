@@ -1,4 +1,4 @@
-//! What features do before the ports are open.
+//! Work of features before the ports are open.
 
 use std::any::Any;
 use std::collections::HashMap;

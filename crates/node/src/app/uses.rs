@@ -1,4 +1,4 @@
-//! What a configuration needs of its store.
+//! Needs that a configuration has of its store.
 
 use prometheus::Registry;
 use weir_config::Config;

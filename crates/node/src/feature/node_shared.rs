@@ -1,4 +1,4 @@
-//! What features share with the node that starts.
+//! Parts of a starting node that features share.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the scripts of features need of the store, and when.
+//! Needs of the scripts of features, and when they have them.
 
 use weir_store::scripts::{ScriptSpec, Uses};
 

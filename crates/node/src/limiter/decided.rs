@@ -1,4 +1,4 @@
-//! What the store decided over the limits of a strategy, and the errors that replace an answer.
+//! Decisions of the store over the limits of a strategy, and the errors that replace an answer.
 
 use weir_core::algorithm::budget::BudgetVerdict;
 use weir_core::algorithm::{LimitVerdict, Verdict};

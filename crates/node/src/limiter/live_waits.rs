@@ -1,4 +1,4 @@
-//! What the shadows of a call learn of it: its outcome, and what its limits in shadow mode have said.
+//! Facts of a call that its shadows learn: its outcome, and what its limits in shadow mode have said.
 
 use smallvec::SmallVec;
 use tokio::sync::oneshot;

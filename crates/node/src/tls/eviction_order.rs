@@ -1,4 +1,4 @@
-//! Which unfinished handshake goes next, in logarithmic time: under attack, each new connection asks.
+//! Order in which unfinished handshakes are evicted, in logarithmic time: under attack, each new connection asks.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

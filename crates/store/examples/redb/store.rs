@@ -43,7 +43,7 @@ pub(crate) struct RedbStore(Arc<OpenFile>);
 struct OpenFile {
     database: Database,
     clock: Clock,
-    /// Where the next sweep begins.
+    /// Begin of the next sweep.
     sweep_from: Mutex<Vec<u8>>,
 }
 
@@ -186,7 +186,7 @@ struct LoadedCells {
 struct LoadedCell {
     name: Vec<u8>,
     state: Option<State>,
-    /// When it expires, if it changed.
+    /// New expiry, if it changed.
     changed: Option<u64>,
 }
 

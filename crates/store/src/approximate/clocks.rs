@@ -1,4 +1,4 @@
-//! What this process knows of the clocks of the store's servers. Each answer narrows it.
+//! Estimates of the clocks of the store's servers. Each answer narrows it.
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;

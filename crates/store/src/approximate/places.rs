@@ -1,4 +1,4 @@
-//! What this node knows of the places of one strategy, and what it owes under its own.
+//! Places of one strategy as this node knows them, and what it owes under its own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

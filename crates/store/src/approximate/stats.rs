@@ -1,4 +1,4 @@
-//! What operators see of strategies that nodes count on their own.
+//! Statistics of strategies that nodes count on their own.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -1,4 +1,4 @@
-//! What a node does in the background: heartbeats of its places, pushes of what it has admitted, and the end of both.
+//! Background work of a node: heartbeats of its places, pushes of what it has admitted, and the end of both.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

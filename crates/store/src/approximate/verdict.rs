@@ -1,4 +1,4 @@
-//! What was decided about a counter, as verdicts.
+//! Decisions about a counter, as verdicts.
 
 use weir_core::algorithm::{Cause, LimitVerdict, Op, Verdict};
 use weir_core::approximate::{CountAnswer, CountOp, LocalAnswer};

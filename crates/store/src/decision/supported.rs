@@ -1,4 +1,4 @@
-//! Which operations are defined for which limits.
+//! Operations that are defined, by limit.
 
 use super::Decision;
 use crate::StoreError;

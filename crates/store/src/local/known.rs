@@ -1,4 +1,4 @@
-//! What this process knows of the store: for each key how much was used, and until when.
+//! Knowledge of the store in this process: for each key how much was used, and until when.
 //!
 //! Each answer of the store writes it, so it is a table of fixed parts, each under a lock of its own, and an answer touches
 //! one cache line of it. It costs no exactness that a key goes when a part has used its budget: one that is not known begins

@@ -1,4 +1,4 @@
-//! What a store takes from outside: the time, connections to the nodes of Redis, and random numbers.
+//! Inputs of a store from outside: the time, connections to the nodes of Redis, and random numbers.
 //!
 //! A simulation of several nodes gives its own; everything else has the machine's.
 

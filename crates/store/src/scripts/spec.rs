@@ -1,4 +1,4 @@
-//! What a set of scripts needs of Redis. Each feature has such a record beside its scripts and registers it by name; the
+//! Needs that a set of scripts has of Redis. Each feature has such a record beside its scripts, registered by name; the
 //! health of the nodes knows no other list.
 
 use std::any::Any;

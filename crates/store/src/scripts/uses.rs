@@ -1,4 +1,4 @@
-//! What a process uses a backend for, which its nodes must be able to do: the engines of its decisions, and the scripts of
+//! Uses of a backend, which its nodes must support: the engines of its decisions, and the scripts of
 //! features.
 
 use std::sync::Arc;

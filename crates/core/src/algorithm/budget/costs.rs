@@ -1,4 +1,4 @@
-//! What is asked: costs by name, checked against the names of the strategy.
+//! Asked costs by name, checked against the names of the strategy.
 
 use smallvec::SmallVec;
 use weir_units::{CEILING, Micros};

@@ -1,4 +1,4 @@
-//! When the part of a hold ends.
+//! End of a hold's part.
 
 use super::{BudgetLimit, HoldBounds};
 use crate::algorithm::{Engine, Grid, State};

@@ -1,4 +1,4 @@
-//! Which limits can be held.
+//! Limits that can be held.
 
 use super::BudgetLimit;
 use crate::algorithm::{Engine, Log};

@@ -1,4 +1,4 @@
-//! What this node holds and counts, for the `/ui` page: which limit denies, permits, holds, rejected requests, the
+//! Numbers of this node for the `/ui` page: which limit denies, permits, holds, rejected requests, the
 //! breakers of the Redis nodes, the cards of features. The numbers are those of the metrics page.
 
 use prometheus::proto::{Metric, MetricFamily};

@@ -1,4 +1,4 @@
-//! What the scripts of decisions need of Redis, by the engines in use.
+//! Needs that the scripts of decisions have of Redis, by the engines in use.
 
 use weir_core::algorithm::EngineKind;
 

@@ -1,4 +1,4 @@
-//! What is in flight to a node, of decisions.
+//! Decisions in flight to a node.
 
 use std::sync::Arc;
 use std::time::Instant;

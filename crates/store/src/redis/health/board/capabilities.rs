@@ -1,4 +1,4 @@
-//! What features need of each node: which capability is missing, since when and why. Decisions are made all the same.
+//! Capabilities that features need of each node: which is missing, since when and why. Decisions are made all the same.
 
 use super::{Board, NodeBoard, StoreHealth, problem};
 use crate::backend::{Problem, Since};

@@ -1,4 +1,4 @@
-//! What the nodes of Weir say of their rules to one another.
+//! Comparison of rules between the nodes of Weir.
 
 use std::sync::Arc;
 
