@@ -1,4 +1,4 @@
-//! What one decision costs in the pure driver, engine by engine: no store, no lock, no key.
+//! The cost of one decision in the pure driver, engine by engine: no store, no lock, no key.
 //!
 //! `cargo bench --bench engines`
 #![allow(missing_docs, clippy::unwrap_used)]

@@ -1,5 +1,5 @@
-//! What a request through a real Envoy takes, with Weir asked and without, at a steady rate; and how often
-//! Envoy's default time-out of 20 ms is hit. Needs what scripts/install-envoy.sh installs.
+//! The time of a request through a real Envoy, with Weir asked and without, at a steady rate; and how often Envoy's
+//! default time-out of 20 ms is hit. Needs what scripts/install-envoy.sh installs.
 //!
 //! `cargo bench --bench envoy`, or with a rate and seconds: `cargo bench --bench envoy -- 2000 30`
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -94,7 +94,7 @@ async fn load(front: SocketAddr, path: &'static str, rate: u32, seconds: u32) ->
     waits
 }
 
-/// How often Envoy let a request pass because it was not answered in time.
+/// Returns the number of requests that Envoy let pass because their answers were late.
 async fn time_outs(admin: SocketAddr) -> u64 {
     let name = "cluster.app.ratelimit.failure_mode_allowed";
     let stats = Http::connect(admin).await.get(&format!("/stats?filter={name}"), &[]).await.body;

@@ -1,7 +1,7 @@
-//! How many instructions a decision takes in our own code: from the bytes of a request to those of its
-//! answer, and (`frames …`, on the other transport `tonic …`) from the frames of requests to the frames of their answers, over a pipe in memory
-//! and without sockets. The counts repeat, whatever else the machine does, so that a change for
-//! the worse is seen at once; the bounds below fail the benchmark.
+//! The instructions of a decision in our own code: from the bytes of a request to those of its answer, and (`frames
+//! …`, on the other transport `tonic …`) from the frames of requests to the frames of their answers, over a pipe in
+//! memory and without sockets. The counts repeat, whatever else the machine does, so that a change for the worse is
+//! seen at once; the bounds below fail the benchmark.
 //!
 //! `cargo bench --bench instructions`, which needs valgrind, and says so where there is none. `-- redis` measures only the
 //! works with `redis` in their names.
@@ -212,7 +212,7 @@ fn perform_in_frames(transport: TransportKind, store: MemoryStore, work: &str, c
     );
 }
 
-/// What a call of this work asks.
+/// Returns the request of one call of a work.
 fn message(work: &str) -> Vec<u8> {
     let ask = |key: u64| ShouldAllowRequest {
         resource: "api".to_owned(),

@@ -1,4 +1,4 @@
-//! What one decision costs in the memory store: clock, key, digest, lock and engine.
+//! The cost of one decision in the memory store: clock, key, digest, lock and engine.
 //!
 //! `cargo bench --bench memory`
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]

@@ -1,5 +1,6 @@
-//! What each operation costs, beside a ShouldAllow under a token bucket: ns of this thread on the memory store, and µs of
-//! the server's own CPU on Redis, by how many callers are ready at once. The medians of turns. Needs `redis-server`.
+//! The cost of each operation, beside a ShouldAllow under a token bucket: ns of this thread on the memory store, and
+//! µs of the server's own CPU on Redis, by how many callers are ready at once. The medians of turns. Needs
+//! `redis-server`.
 //!
 //! `cargo bench --bench operations`, or of token budgets only: `cargo bench --bench operations -- budgets`
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -41,7 +42,7 @@ const RESERVE: Op = Op::Reserve { max_wait: Micros::from_secs(60) };
 /// The number of the next call: no id is used twice.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
-/// What is measured.
+/// A measured operation.
 #[derive(Clone)]
 enum Work {
     /// One operation after the other, of cost 1. With an id, each call has its own.

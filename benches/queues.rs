@@ -1,7 +1,7 @@
-//! What Enqueue, Take and Ack of an item cost together, by how many callers are ready at once: through the service on a
-//! Redis, beside a client of Redis that does XADD, XREADGROUP, XACK and XDEL itself, in the same turns. And the same three
-//! calls on the stores alone. Items per second, µs of the Redis' own CPU per item, and µs of this process' CPU; medians of
-//! turns. Then an Enqueue beside a sliding log with the same numbers. Needs `redis-server`.
+//! The cost of Enqueue, Take and Ack of an item together, by how many callers are ready at once: through the service
+//! on a Redis, beside a client of Redis that does XADD, XREADGROUP, XACK and XDEL itself, in the same turns. And the
+//! same three calls on the stores alone. Items per second, µs of the Redis' own CPU per item, and µs of this process'
+//! CPU; medians of turns. Then an Enqueue beside a sliding log with the same numbers. Needs `redis-server`.
 //!
 //! `cargo bench --bench queues`
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -32,7 +32,7 @@ const READY: [usize; 3] = [1, 16, 64];
 const ROUNDS: usize = 12_000;
 const PAYLOAD: [u8; 100] = [b'x'; 100];
 
-/// Who does it.
+/// The client of an item.
 #[derive(Clone)]
 enum Way {
     /// A store of Weir.
@@ -83,7 +83,7 @@ impl Figures {
     }
 }
 
-/// What so many calls cost, each.
+/// Measures calls. Returns the cost of each.
 async fn measured(redis: &RedisServer, calls: usize, run: impl Future<Output = ()>) -> Figures {
     let (redis_before, own_before, began) = (redis.cpu_seconds(), own_cpu(), Instant::now());
     run.await;

@@ -1,6 +1,6 @@
-//! What a decision costs inside Redis: µs of the server's own CPU, strategy by strategy and by how many
-//! decisions are ready at once, beside a straightforward script of the same limit (`benches/script/`), called
-//! once a decision and pipelined as much. Both by turns, the medians. Needs `redis-server`.
+//! The cost of a decision inside Redis: µs of the server's own CPU, strategy by strategy and by how many decisions
+//! are ready at once, beside a straightforward script of the same limit (`benches/script/`), called once a decision
+//! and pipelined as much. Both by turns, the medians. Needs `redis-server`.
 //!
 //! The first columns are those of one connection: Redis falls asleep between its calls, and to be woken, some
 //! 25 µs, is part of what a call costs. `4 x 16` is at saturation: four connections, as four workers have, with
@@ -33,7 +33,7 @@ const KEYS: usize = 6_000;
 const TURNS: usize = 3;
 const READY: [usize; 3] = [1, 16, 64];
 
-/// How many connections saturate Redis, and how many decisions are ready on each.
+/// Connections that saturate Redis, and the decisions that are ready on each.
 const CONNECTIONS: usize = 4;
 const READY_EACH: usize = 16;
 
@@ -174,7 +174,7 @@ async fn calls(redis: &RedisServer, strategy: &Arc<Strategy>) -> Vec<Packet> {
     recorder.take()
 }
 
-/// What one of the decisions for all keys costs where Redis is never idle.
+/// Returns the cost of a decision at saturation, in µs.
 fn saturated(redis: &RedisServer, packets: &[Packet]) -> f64 {
     const ROUNDS: usize = 4;
     let before = redis.cpu_seconds();

@@ -1,5 +1,5 @@
-//! What TLS, identity and rights cost: µs of CPU per call in plain text, with TLS 1.3, a client certificate, a token, a
-//! JWT and rules; and handshakes a second, with tickets of earlier sessions and without.
+//! The cost of TLS, identity and rights: µs of CPU per call in plain text, with TLS 1.3, a client certificate, a
+//! token, a JWT and rules; and handshakes a second, with tickets of earlier sessions and without.
 //!
 //! `cargo bench --bench access` prints two tables, and writes them to `target/bench/access.md`. Everything is measured in
 //! rounds (A B C, A B C, …), and the tables have the medians.
@@ -15,7 +15,7 @@ use self::callers::Callers;
 use self::handshakes::Handshakes;
 use self::served::Served;
 
-/// How often everything is measured, and how long.
+/// Number of rounds, and the length of each measurement.
 const ROUNDS: usize = 5;
 const SPAN: Duration = Duration::from_secs(3);
 

@@ -16,7 +16,7 @@ const TICKS: f64 = 100.0;
 pub(crate) struct Served {
     process: Child,
     pub(crate) address: SocketAddr,
-    /// It must not write into a closed pipe.
+    /// Standard output, kept open: the server must not write into a closed pipe.
     _lines: Lines<BufReader<ChildStdout>>,
 }
 

@@ -13,7 +13,7 @@ use weir_time::clock::Clock;
 const STRATEGIES: &str =
     "strategies: { a: { limits: [{ name: each, per: [consumer], uniform: { interval: 1s } }] } }";
 
-/// What the calls of a work show of their caller.
+/// The credential that the calls of a work present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Credential {
     /// Nothing, and the server asks for nothing.

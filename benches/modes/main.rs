@@ -1,6 +1,6 @@
-//! What it costs to count on the node: decisions a second, µs of CPU of the node and of Redis, script calls per decision,
-//! and latency at a fixed rate; of exact strategies, of exact ones with `on_store_failure: { local: … }`, and of
-//! approximate ones with `max_over`. Needs `redis-server`.
+//! The cost of counting on the node: decisions a second, µs of CPU of the node and of Redis, script calls per
+//! decision, and latency at a fixed rate; of exact strategies, of exact ones with `on_store_failure: { local: … }`,
+//! and of approximate ones with `max_over`. Needs `redis-server`.
 //!
 //! `cargo bench --bench modes` prints the table, and writes it to `target/bench/modes.md`. Everything is measured in
 //! rounds (A B C, A B C, …), and the table has the medians.
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use self::works::{Figures, Works};
 
-/// How often everything is measured, and how long.
+/// Number of rounds, and the length of each measurement.
 const ROUNDS: usize = 5;
 const SPAN: Duration = Duration::from_secs(3);
 

@@ -14,7 +14,7 @@ pub(crate) struct Mode {
     pub(crate) name: &'static str,
     limit: &'static str,
     more: &'static str,
-    /// Whether the modes after it are compared with its CPU.
+    /// True if the CPU of the modes after this one is compared with its CPU.
     pub(crate) is_compared_with: bool,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Works {
     _files: tempfile::TempDir,
 }
 
-/// What a work costs.
+/// The cost of a work.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Figures {
     pub(crate) per_second: f64,

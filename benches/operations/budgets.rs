@@ -30,7 +30,7 @@ const OPEN: usize = 1_000_000;
 /// Callers at once.
 const CROWD: usize = 10_000;
 
-/// What is done with each id.
+/// The calls that are made with each id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BudgetWork {
     /// Costs by name, without an id.

@@ -1,5 +1,5 @@
-//! What an Enqueue costs beside a decision of a sliding log with the same numbers: both are allowed up to so many, and both
-//! keep an entry for each.
+//! The cost of an Enqueue beside a decision of a sliding log with the same numbers: both are allowed up to so many,
+//! and both keep an entry for each.
 
 use std::sync::Arc;
 

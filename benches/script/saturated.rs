@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use redis::{Parser, Value};
 
-/// What is sent at once, and how many answers it has.
+/// Bytes that are sent at once, and the number of their answers.
 pub struct Packet {
     pub bytes: Vec<u8>,
     pub answers: usize,
@@ -74,7 +74,7 @@ impl Recorder {
     }
 }
 
-/// How many bytes the first call has: an array of strings, each behind its length.
+/// Returns the length of the first call, which is an array of strings.
 fn length_of(calls: &[u8]) -> usize {
     let mut at = 0;
     let mut line = |skip: usize| -> usize {

@@ -1,4 +1,4 @@
-//! What a cluster costs beside a single Redis: as fast as each of them can, and with as many calls a second.
+//! The cost of a cluster beside a single Redis: at full speed, and at the same rate of calls.
 
 use weir_load::Plan;
 

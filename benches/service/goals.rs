@@ -1,4 +1,4 @@
-//! What was aimed at, and what was reached in this run.
+//! The goals, and the results of this run.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
-//! What HTTP/2 costs by the crate h2, without gRPC's layers above it: a server that reads each call to its end, and answers
-//! always the same, on a single-threaded runtime per core. It runs in a process of its own.
+//! The cost of HTTP/2 by the crate h2, without gRPC's layers above it: a server that reads each call to its end, and
+//! answers always the same, on a single-threaded runtime per core. It runs in a process of its own.
 
 use bytes::Bytes;
 use h2::server::SendResponse;

@@ -1,5 +1,5 @@
-//! What a call over Redis takes where nothing is done: a byte that threads hand on over loopback, from the caller
-//! to the service, to Redis, and both ways back. Each of the four waits for a thread to be woken.
+//! The shortest time of a call over Redis: a byte that threads hand on over loopback, from the caller to the service,
+//! to Redis, and both ways back. Each of the four waits for a thread to be woken.
 //!
 //! No service can be earlier than this. On a virtual machine whose idle cores are given back to the host, to wake
 //! a thread takes tens of microseconds.
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// As often as calls come in an open loop.
 const EVERY: Duration = Duration::from_micros(100);
 
-/// What a byte took there and back, in the middle and at the worst.
+/// The time of a byte there and back, in percentiles.
 pub struct Handovers {
     p50: Duration,
     p99: Duration,

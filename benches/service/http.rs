@@ -1,5 +1,6 @@
-//! What a decision by HTTP costs: JSON and `/check` beside the gRPC call of the same process, a bare hyper server, and
-//! throttlecrab's `/throttle`, in one run by turns. `cargo bench --bench service -- --http` writes `target/bench/http.md`.
+//! The cost of a decision by HTTP: JSON and `/check` beside the gRPC call of the same process, a bare hyper server,
+//! and throttlecrab's `/throttle`, in one run by turns. `cargo bench --bench service -- --http` writes
+//! `target/bench/http.md`.
 
 pub mod bare;
 

@@ -49,7 +49,7 @@ fn of_weir(redis: &mut Connection, servers: &Servers, effort: Effort, resource: 
     each(redis, |_| drop(weir_load::run(&plan, &RunWatch::default()).expect("fill Redis")))
 }
 
-/// What an empty Redis uses more when it is filled, for each of its keys.
+/// Fills an empty Redis. Returns the memory of each key, in bytes.
 fn each(redis: &mut Connection, fill: impl FnOnce(&mut Connection)) -> f64 {
     cmd("FLUSHALL").arg("SYNC").exec(redis).expect("empty it");
     let before = used(redis);

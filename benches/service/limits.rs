@@ -1,4 +1,4 @@
-//! What a decision costs by the number of its limits.
+//! The cost of a decision by the number of its limits.
 
 use std::fmt::Write as _;
 

@@ -41,7 +41,7 @@ use self::servers::Servers;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How long and how often everything is measured.
+/// Length and number of the measurements.
 #[derive(Clone, Copy)]
 pub struct Effort {
     rounds: usize,

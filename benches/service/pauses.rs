@@ -1,11 +1,11 @@
-//! How long the machine stops running threads. One thread per core reads the clock in a loop and sees it jump.
+//! The pauses in which the machine runs no thread. One thread per core reads the clock in a loop and sees it jump.
 //!
 //! No server and no generator can be faster than this. On a virtual machine the pauses come from its neighbours.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// What is no pause but the time it takes to read the clock, and an interrupt or two.
+/// Jumps of the clock that are no pauses: its own reading, and an interrupt or two.
 const SHORT: Duration = Duration::from_micros(100);
 
 /// All cores' pauses within some time.
@@ -13,7 +13,7 @@ const SHORT: Duration = Duration::from_micros(100);
 pub struct Pauses {
     count: usize,
     longest: Duration,
-    /// What part of the time they took.
+    /// The part of the time that all pauses took.
     share: f64,
 }
 

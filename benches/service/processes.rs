@@ -39,7 +39,7 @@ impl Process {
     }
 }
 
-/// This program as a server that always answers the same: the ceiling of a protocol.
+/// Starts this program as a server with a constant answer: the ceiling of a protocol.
 pub fn ceiling(argument: &str) -> Process {
     let port = ports::free();
     let mut command = Command::new(std::env::current_exe().expect("this program"));
@@ -61,7 +61,7 @@ pub fn throttlecrab(protocol: &str) -> Option<Process> {
     Some(Process::start(command, port))
 }
 
-/// Whether there is such a program.
+/// Returns true if the program is on the path.
 fn is_on_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())

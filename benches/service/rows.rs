@@ -18,14 +18,14 @@ pub struct Row {
     pub what: Work,
 }
 
-/// What is sent.
+/// The calls of a row.
 pub enum Work {
     Calls(Box<Plan>),
     /// Commands to Redis, without a service.
     Store(StoreWork),
 }
 
-/// What came of it.
+/// The result of a measurement.
 #[derive(Debug, Clone, Default)]
 pub struct Sample {
     pub id: &'static str,

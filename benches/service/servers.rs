@@ -1,4 +1,4 @@
-//! What is measured: the service on each store, and its peers, all running from the beginning to the end.
+//! The measured servers: the service on each store, and its peers, all running from the beginning to the end.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub struct Servers {
     pub many_strategies: Process,
     /// With a state for most of as many keys as the effort says.
     pub many_keys: Process,
-    /// What a state occupies.
+    /// Memory of one state in bytes.
     pub bytes_per_key: f64,
     pub redis: Process,
     pub single: Process,

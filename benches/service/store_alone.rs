@@ -23,7 +23,7 @@ const KEYS: usize = 100_000;
 const CONNECTIONS: usize = 4;
 const READY: usize = 16;
 
-/// What is sent to Redis.
+/// The commands that are sent to Redis.
 pub struct StoreWork {
     redis: u16,
     kind: Kind,

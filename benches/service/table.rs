@@ -39,7 +39,7 @@ pub fn of(rows: &[Row], samples: &[Sample]) -> String {
     out
 }
 
-/// Where it was measured, and how busy that was.
+/// Describes the machine and its load.
 pub fn machine() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let said = |program: &str, argument: &str| {

@@ -274,7 +274,7 @@ fn data_is_served_under_known_names_only_and_bodies_are_bounded() {
     }
 }
 
-/// What is valid and probably not meant: `weir check` says so, and exits 0.
+/// Rules that are valid and probably not meant: `weir check` says so, and exits 0.
 #[test]
 fn rules_that_are_probably_not_meant_are_told_of() {
     let dir = scratch::dir("warnings");

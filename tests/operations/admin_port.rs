@@ -14,7 +14,7 @@ use crate::support::SOON;
 use crate::support::command::Serve;
 use crate::support::server::ask;
 
-/// What a probe of Kubernetes waits for an answer by default.
+/// Default timeout of a probe of Kubernetes.
 const PROBE_DEADLINE: Duration = Duration::from_secs(1);
 
 /// True if the page is answered with 200 in time.

@@ -50,7 +50,7 @@ fn fails(server: &Server, args: &[&str]) -> (i32, String) {
     (out.status.code().unwrap(), text(&out.stderr))
 }
 
-/// It said `grpc-status header missing`.
+/// The error was once `grpc-status header missing`.
 #[test]
 fn the_admin_port_is_recognised() {
     let server = serve();

@@ -144,7 +144,7 @@ fn all_decided(nodes: &[Node]) -> (u64, u64) {
     nodes.iter().map(Node::decided).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
 }
 
-/// What Redis has counted of the only key.
+/// Returns the count of the only key in Redis.
 fn counted(redis: &RedisServer) -> u64 {
     let key = redis.keys().into_iter().find(|key| key.contains("}A")).expect("it has a counter");
     redis.query(&["HGET", &key, "c"])

@@ -22,7 +22,7 @@ use weir_core::algorithm::EngineKind;
 
 use self::source::{Source, read_all};
 
-/// What is named in one place only, and where.
+/// Names that stand in one place only, and these places.
 const DOORS: [(&str, &[&str]); 14] = [
     ("redis::", &["crates/store/src/redis"]),
     (
@@ -56,8 +56,8 @@ const DOORS: [(&str, &[&str]); 14] = [
     ("io::stderr", &["crates/node/src/telemetry/log", "src/cli"]),
 ];
 
-/// What a decision is made of, and what it does without. Units are converted from and to `Duration`, but no
-/// clock is read; elsewhere time is a number, and an argument.
+/// Parts of a decision, and the names that they do without. Units are converted from and to `Duration`, but no clock
+/// is read; elsewhere time is a number, and an argument.
 const PURE: [(&str, &[&str]); 6] = [
     ("crates/units/src", &["Instant", "SystemTime", "f32", "f64"]),
     ("crates/core/src", &["std::time", "core::time"]),
@@ -70,7 +70,8 @@ const PURE: [(&str, &[&str]); 6] = [
 const MAY_FLOAT: &str = "crates/core/src/algorithm/warm_up.rs";
 const NOT_PURE: [&str; 6] = ["tokio", "redis", "tonic", "parking_lot", "Mutex", "RwLock"];
 
-/// What each module of `crates/core`, and each model of a feature, uses of its crate. Between crates the compiler sees to it.
+/// The modules of its crate that each module of `crates/core`, and each model of a feature, uses. Between crates the
+/// compiler sees to it.
 const MAY_USE: [(&str, &[&str]); 7] = [
     ("crates/control/src/model", &["model"]),
     ("crates/core/src/algorithm", &["algorithm"]),
@@ -252,8 +253,8 @@ fn comments_strings_and_tests_are_free() {
     );
 }
 
-/// What becomes part of the program. Modules named `tests`, `crates/scripted` and `crates/testing` are compiled for tests only, and
-/// what a crate has beside its `src` is not part of it.
+/// Returns the sources that become part of the program. Modules named `tests`, `crates/scripted` and `crates/testing`
+/// are compiled for tests only, and what a crate has beside its `src` is not part of it.
 fn shipped() -> Vec<Source> {
     let is_of_tests = |path: &str| ["/tests.rs", "/tests/"].iter().any(|it| path.contains(it));
     let is_shipped = |path: &str| match path.split('/').collect::<Vec<_>>()[..] {

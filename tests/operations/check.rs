@@ -96,7 +96,7 @@ overrides:
     }
 }
 
-/// What is not known of a faulty strategy makes no further mistakes.
+/// Unknown parts of a faulty strategy make no further mistakes.
 #[test]
 fn what_a_faulty_strategy_may_have_is_no_mistake() {
     let found = mistakes(

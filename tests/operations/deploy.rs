@@ -1,4 +1,4 @@
-//! What deploy/ holds is what it says, and fits the program.
+//! The files of deploy/ are what they say, and fit the program.
 
 mod chart;
 #[cfg(feature = "envoy")]

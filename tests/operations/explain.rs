@@ -261,7 +261,7 @@ fn the_slot_follows_from_the_secret() {
     }
 }
 
-/// What is printed of an algorithm can be written into a configuration, and means the same there.
+/// A printed algorithm can be written into a configuration, and means the same there.
 #[test]
 fn algorithms_are_printed_as_a_configuration_has_them() {
     for algorithm in [
@@ -353,7 +353,7 @@ queues:
   letters: { capacity: 5, kind: list }
 "#;
 
-/// Which keys a queue has, where they lie, and what its numbers mean.
+/// The keys of a queue, their slots, and the meaning of its numbers.
 #[test]
 fn a_queue_is_explained_with_its_keys() {
     let file = file(QUEUES);

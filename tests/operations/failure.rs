@@ -31,10 +31,10 @@ use crate::support::{
 /// A decision's deadline where it is what the test is about: long for a healthy Redis, short for a person.
 pub(crate) const DEADLINE: Duration = Duration::from_millis(200);
 
-/// What may come on top of it, of the time that the test's thread is run ([`Stopwatch`]).
+/// Tolerance above the deadline, of the time that the test's thread is run ([`Stopwatch`]).
 pub(crate) const SLACK: Duration = Duration::from_millis(300);
 
-/// How long it may take, of the same time, until decisions are made again after Redis can.
+/// Longest time, counted alike, until decisions are made again after Redis can.
 const RECOVERY: Duration = Duration::from_secs(3);
 
 #[tokio::test]

@@ -51,7 +51,7 @@ fn lines(serve: &Serve) -> Vec<&str> {
     serve.announced.lines().filter(|line| line.contains("weir allow ")).collect()
 }
 
-/// Who has no `weir` at hand asks with curl.
+/// A person without `weir` at hand asks with curl.
 #[test]
 fn the_line_for_curl_can_be_pasted() {
     let directory = tempfile::tempdir().unwrap();
@@ -123,7 +123,7 @@ fn envoys_question_has_the_exit_code_of_its_answer() {
     assert_eq!(serve.allow(&["--envoy", "the edge", "path"]).status.code(), Some(2));
 }
 
-/// It said `full again in 86399s`.
+/// The text was once `full again in 86399s`.
 #[test]
 fn waits_of_envoys_rules_are_for_people() {
     let directory = tempfile::tempdir().unwrap();
@@ -161,7 +161,7 @@ fn a_load_that_is_denied_says_how_much_and_what_to_change() {
     assert!(!spread.contains("nearly all calls were denied"), "{spread}");
 }
 
-/// It asked for one resource of which 100 calls pass in ten seconds, and so measured denials.
+/// A load once asked for one resource of which 100 calls pass in ten seconds, and so measured denials.
 #[test]
 fn a_load_without_options_reaches_each_strategy_of_the_example() {
     let serve = Serve::start(&[]);

@@ -1,4 +1,4 @@
-//! What few decisions cost Redis: the commands of one that comes alone, and of several that gather.
+//! The cost of few decisions in Redis: the commands of one that comes alone, and of several that gather.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

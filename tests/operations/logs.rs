@@ -152,7 +152,7 @@ async fn every_line_of_a_log_that_is_read_is_there() {
     assert!(log.lines().last().unwrap().contains("\"stopped\""), "{log}");
 }
 
-/// Where a person starts it, what it says at the start and its log are on the screen.
+/// On a terminal, the first lines and the log are both on the screen.
 #[test]
 fn a_terminal_shows_where_it_listens_and_what_to_type() {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();

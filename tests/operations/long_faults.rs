@@ -20,7 +20,7 @@ use self::ids::{CHARGES, Charges};
 use self::leases::{PERMITS, Permits};
 use crate::support::faulty_nodes::{FAULTS, FaultyNodes};
 
-/// How many callers of each kind there are.
+/// Number of callers of each kind.
 const CALLERS: u64 = 8;
 
 fn span() -> Duration {

@@ -34,7 +34,7 @@ type Cell = (u32, u32);
 /// The cell that says what can be decided.
 const CONTROL: Cell = (100, 8);
 
-/// What a flood and the stranger beside it had.
+/// The results of a flood, and of the stranger beside it.
 struct Figures {
     decided: u64,
     failed: u64,

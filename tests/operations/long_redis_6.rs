@@ -1,8 +1,8 @@
-//! What is true on Redis 7 is true on Redis 6.2, the oldest that Weir supports.
+//! Tests of Redis 7 on Redis 6.2, the oldest that Weir supports.
 
 use crate::support::other_server;
 
-/// Those about rights, which this server names in other words and tells less of.
+/// Runs the tests about rights, which this server names in other words and tells less of.
 #[test]
 fn it_says_which_right_is_missing() {
     other_server::passes_on_redis_6(&[

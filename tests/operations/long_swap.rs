@@ -1,6 +1,7 @@
-//! What a change costs where there is much: the time until it is in force, CPU and memory, with 10,000 strategies in the files,
-//! with 50,000 overrides in them, and with 100,000 entries of live control; and decisions beside a hundred changes a second.
-//! It prints the figures of docs/control.md, and checks that the change is in force.
+//! The cost of a change in large configurations: the time until it is in force, CPU and memory, with 10,000
+//! strategies in the files, with 50,000 overrides in them, and with 100,000 entries of live control; and decisions
+//! beside a hundred changes a second. It prints the figures of docs/control.md, and checks that the change is in
+//! force.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -1,4 +1,4 @@
-//! What each second counted, in a real RedisTimeSeries.
+//! The counts of each second, in a real RedisTimeSeries.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

@@ -1,4 +1,5 @@
-//! What operators meet: the command line, configuration, failures, metrics, logs, deployment; and the rules of the sources.
+//! The program as operators meet it: the command line, configuration, failures, metrics, logs, deployment; and the
+//! rules of the sources.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 #![allow(clippy::disallowed_methods)] // tests wait in real time and read the environment
 

@@ -72,7 +72,7 @@ async fn deployments_share_a_redis() {
     assert!(denied.is_empty(), "{denied:?}");
 }
 
-/// What an operator reads of a refused key names the namespace.
+/// The message about a refused key names the namespace.
 #[test]
 fn a_missing_right_names_the_namespace() {
     let redis = RedisServer::start();

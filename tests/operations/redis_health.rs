@@ -1,4 +1,4 @@
-//! What Weir says of its Redis: a node that does not decide is named, with the reason and what to do; other secrets,
+//! Weir's reports on its Redis: a node that does not decide is named, with the reason and what to do; other secrets,
 //! evictions and a wrong topology are seen. Nothing of that changes where calls go.
 
 mod background;

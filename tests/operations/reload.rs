@@ -49,7 +49,7 @@ impl Configured {
         self.folder.path().join("weir.yaml")
     }
 
-    /// How often the files were read with this result.
+    /// Returns how often the files were read with this result.
     fn loads(&self, result: &str) -> u64 {
         loads(&self.server.get("/metrics").1, result)
     }

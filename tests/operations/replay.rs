@@ -185,7 +185,7 @@ async fn the_same_configuration_would_have_decided_the_same() {
     assert!(allowed.contains(&true) && allowed.contains(&false));
 }
 
-/// What the replay says of another configuration is what a server with it decides of the same calls.
+/// The replay of another configuration says what a server with it decides of the same calls.
 #[tokio::test]
 async fn another_configuration_decides_as_its_server_would() {
     let (live, other) = (Live::new(), Live::new());

@@ -1,4 +1,4 @@
-//! What a service manager (systemd, `Type=notify`) is told, through a socket in its place.
+//! Messages to a service manager (systemd, `Type=notify`), read from a socket in its place.
 
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;

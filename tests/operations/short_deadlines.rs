@@ -13,7 +13,7 @@ use crate::support::command::Serve;
 use crate::support::grpc::framed;
 use crate::support::{Proxy, ProxyMode, RedisServer, SOON, eventually, scratch};
 
-/// How late the replies are.
+/// Delay of the replies.
 const LATE: Duration = Duration::from_millis(50);
 
 /// A hundred calls a second.
@@ -32,15 +32,15 @@ const GOALS: [(u64, f64); 4] = [(1, 0.0), (5, 0.95), (10, 0.99), (20, 0.99)];
 /// Of the time that the service keeps for its answer; what takes longer than that is the machine.
 const EXCUSED: Duration = Duration::from_micros(1_000);
 
-/// How long calls took, from the client's own send to the arrival of the answer.
+/// Durations of calls, from the client's own send to the arrival of the answer.
 #[derive(Default)]
 struct Times {
     /// Calls that a policy answered. Without such an answer the time is the longest possible.
     policy: Vec<Duration>,
-    /// Those that ask no store, made in between: so long this machine takes for any call.
+    /// Calls that ask no store, made in between: so long this machine takes for any call.
     listed: Vec<Duration>,
-    /// How late a bare timer of a thread of its own is, which ends when the service gives Redis up: so late this machine
-    /// wakes anything.
+    /// The delay of a bare timer of a thread of its own, which ends when the service gives Redis up: so late this
+    /// machine wakes anything.
     timers: Vec<Duration>,
 }
 
@@ -127,7 +127,7 @@ fn kept(deadline: Duration) -> Duration {
     (deadline / 10).clamp(Duration::from_millis(2), Duration::from_millis(25)).min(deadline / 2)
 }
 
-/// How late a timer is that ends when Redis is given up, as often as a policy answers.
+/// Returns the delays of timers that end when Redis is given up, as many as a policy answers.
 fn bare_timers(deadline: Duration) -> Vec<Duration> {
     let begun = Instant::now();
     let late = |index: u32| {
@@ -210,7 +210,7 @@ fn stream_of(index: usize) -> u32 {
     u32::try_from(2 * index + 1).unwrap()
 }
 
-/// When the answer to each call came, if there was one, and whether a policy answered.
+/// Returns the arrival of the answer to each call, if there was one, and whether a policy answered.
 fn answers(reader: &mut Raw) -> Vec<Option<(Instant, bool)>> {
     let mut answers = vec![None; 2 * CALLS];
     let mut ended = 0;

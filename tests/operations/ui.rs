@@ -154,7 +154,7 @@ fn has_its_own_colors(browser: &mut Chromium) {
     );
 }
 
-/// It said that other nodes' decisions were missing, when it was Redis that did not answer.
+/// The banner once said that other nodes' decisions were missing, when it was Redis that did not answer.
 #[tokio::test]
 async fn a_stalled_store_says_so_in_the_banner() {
     let redis = RedisServer::start();

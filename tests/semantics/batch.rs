@@ -152,8 +152,8 @@ async fn a_batch_is_one_script_call_for_each_512_decisions() {
     }
 }
 
-/// How often a script has been called by its name for decisions: every command is slow enough for the log. The
-/// watcher calls one without keys, and probes have keys of their own.
+/// Counts the calls of scripts for decisions: every command is slow enough for the log. The watcher calls one without
+/// keys, and probes have keys of their own.
 fn script_calls(redis: &RedisServer) -> usize {
     /// Number, time, duration, the command, and its sender.
     type Entry = (u64, u64, u64, Vec<Vec<u8>>, String, String);

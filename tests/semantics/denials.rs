@@ -109,7 +109,7 @@ async fn a_denial_is_asked_once_and_its_wait_grows_shorter() {
     assert!(allowed.allowed && asked, "nobody who waits is denied");
 }
 
-/// It costs a look at every call, which is worth it while one in nine finds something.
+/// A look at every call is worth its cost while one in nine finds something.
 #[tokio::test]
 async fn looking_before_a_call_begins_is_given_up_where_nothing_is_found() {
     let (node, gate) = (Node::new(Micros::from_secs(60)), strategy(&[uniform(10)]));

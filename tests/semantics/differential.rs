@@ -41,11 +41,11 @@ struct Call {
     step: Step,
     clock: ClockStep,
     more_costs: Vec<Cost>,
-    /// Whether the second configuration is in force.
+    /// True if the second configuration is in force.
     changed: bool,
 }
 
-/// How the clock steps before a call, beside the step's own pause.
+/// A step of the clock before a call, beside the step's own pause.
 #[derive(Debug, Clone, Copy)]
 enum ClockStep {
     None,
@@ -174,7 +174,7 @@ fn a_window_of_many_sparse_parts() {
     }
 }
 
-/// What is given back of a log that stands too far ahead: entries go, and the others are moved.
+/// Refunds of a log that stands too far ahead: entries go, and the others are moved.
 #[test]
 fn a_log_that_is_moved_while_it_is_pulled() {
     let limit = Algorithm::sliding_log(6, Micros(4)).unwrap();
@@ -265,7 +265,7 @@ impl World {
     }
 }
 
-/// Whether Lua said of this cost what Rust says, which decides it by that.
+/// Asserts that Lua says of this cost what Rust says.
 fn agree(
     pure: &mut Named,
     rules: &Rules,

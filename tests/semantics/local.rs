@@ -1,4 +1,4 @@
-//! What nodes admit by themselves while the store cannot answer: never more than the documents promise.
+//! The bound of what nodes admit by themselves while the store cannot answer.
 //!
 //! Several nodes share a store that fails and comes back at random, on virtual time. Some of its replies are lost after it
 //! has charged. Nodes restart, the store loses its data, and clocks differ. Each is an exception that the documents name;

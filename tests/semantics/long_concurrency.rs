@@ -12,7 +12,7 @@ use crate::support::server::{Server, ask_under, config};
 use crate::support::{Accelerators, redis_config, shared_cluster, shared_redis, stores};
 
 const CALLERS: usize = 10_000;
-/// Where not everything is as it is by default.
+/// The number of callers under settings other than the defaults.
 const FEWER: usize = 500;
 const CONNECTIONS: usize = 20;
 const LIMIT: usize = 100;
@@ -51,7 +51,7 @@ async fn exactly_the_limit(store: StoreConfig, name: &str, callers: usize) {
     }
 }
 
-/// How many of all callers are admitted; each of the others must be denied, and by the store.
+/// Counts the admitted callers; each of the others must be denied, and by the store.
 async fn admitted(server: &Server, ask: ShouldAllowRequest, callers: usize) -> usize {
     let mut asking = Vec::with_capacity(callers);
     for _ in 0..CONNECTIONS {

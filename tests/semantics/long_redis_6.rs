@@ -1,8 +1,8 @@
-//! What is true on Redis 7 is true on Redis 6.2, the oldest that Weir supports.
+//! Tests of Redis 7 on Redis 6.2, the oldest that Weir supports.
 
 use crate::support::other_server;
 
-/// Those that run the scripts, and do not measure time.
+/// Runs the tests that run the scripts and do not measure time.
 #[test]
 fn it_decides_as_redis_7_does() {
     let tests = ["vectors::", "differential::", "undo::", "denials::", "rights::"];

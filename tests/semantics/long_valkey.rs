@@ -1,8 +1,8 @@
-//! What is true on Redis is true on Valkey.
+//! Tests of Redis on Valkey.
 
 use crate::support::other_server;
 
-/// Those that would tell the two servers apart, and do not measure time.
+/// Runs the tests that would tell the two servers apart and do not measure time.
 #[test]
 fn it_decides_as_redis_does() {
     other_server::passes_on_valkey(&["vectors::", "differential::", "undo::", "denials::"]);

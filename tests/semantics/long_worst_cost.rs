@@ -37,7 +37,7 @@ for i = 1, 100 do
   seen[i] = a + b + c
 end
 return #seen";
-/// What the yardstick took where the bound was measured, in µs.
+/// The time of the yardstick on the machine where the bound was measured, in µs.
 const YARDSTICK_TIME: u64 = 110;
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What decisions mean: the same on every store, through the pure driver and through the service.
+//! The meaning of decisions: the same on every store, through the pure driver and through the service.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 #![allow(clippy::disallowed_methods)] // tests wait in real time and read the environment
 

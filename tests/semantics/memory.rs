@@ -59,7 +59,7 @@ impl Fixture {
         decide_for(&self.store, strategy, consumer, Op::Charge, cost).map(|verdict| verdict.allowed)
     }
 
-    /// Whether `cost` would be admitted.
+    /// Returns true if `cost` would be admitted.
     fn peek(&self, strategy: &Arc<Strategy>, consumer: &str, cost: u64) -> bool {
         decide_for(&self.store, strategy, consumer, Op::Peek, cost).unwrap().allowed
     }

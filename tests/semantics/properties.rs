@@ -1,5 +1,5 @@
-//! What every limit promises, on random limits and random traces of the pure driver, and that the
-//! memory store answers as the pure driver does.
+//! The promises of every limit, on random limits and random traces of the pure driver, and that the memory store
+//! answers as the pure driver does.
 //!
 //! A case that fails is shrunk and kept beside its source, in `*.proptest-regressions`.
 

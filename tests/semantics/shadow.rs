@@ -47,7 +47,7 @@ fn rules(store: StoreConfig) -> Config {
     Config { store, ..config }
 }
 
-/// How often a shadow of `strategy` has decided so.
+/// Counts the decisions of a shadow of `strategy` with this outcome.
 fn count(server: &Server, strategy: &str, shadow: &str, outcome: &str) -> u64 {
     let page = server.get("/metrics").1;
     let name = format!(
@@ -69,7 +69,7 @@ fn until(server: &Server, shadow: &str, expected: [(&str, u64); 2]) {
 struct Asking {
     server: Server,
     client: RateLimitServiceClient<Channel>,
-    /// Its own, also where the store is shared.
+    /// A resource of this test alone, also where the store is shared.
     resource: String,
 }
 

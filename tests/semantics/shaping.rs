@@ -319,7 +319,7 @@ async fn cancel(client: &mut Client, strategy: &str, resource: &str, id: &str) -
     Ok(client.cancel_reservation(request).await?.into_inner().cancelled)
 }
 
-/// Whether this call has cancelled the reservation, and whether an earlier one had.
+/// Returns whether this call has cancelled the reservation, and whether an earlier one had.
 async fn cancellation(client: &mut Client, strategy: &str, resource: &str, id: &str) -> (bool, bool) {
     let request = cancelling(strategy, resource, id);
     let answer = client.cancel_reservation(request).await.unwrap().into_inner();

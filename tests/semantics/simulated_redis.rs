@@ -8,7 +8,7 @@ mod front;
 
 use self::front::FrontMode;
 
-/// Those that ask nothing but scripts and plain commands.
+/// The tests that use scripts and plain commands only.
 const TESTS: [&str; 5] =
     ["approximate::", "denials::", "differential::redis", "differential::a_", "vectors::"];
 

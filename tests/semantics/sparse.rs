@@ -71,7 +71,7 @@ async fn a_state_has_64_bytes_and_12_for_each_part_with_hits() {
     assert!(hit.len() > 20, "{} parts are left", hit.len());
 }
 
-/// What is given back takes parts away.
+/// A refund takes parts away.
 #[tokio::test]
 async fn a_refund_gives_back_bytes() {
     let world = World::new().await;

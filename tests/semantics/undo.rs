@@ -221,7 +221,7 @@ fn peek(ask: &ShouldAllowRequest) -> ShouldAllowRequest {
     ShouldAllowRequest { peek: true, ..ask.clone() }
 }
 
-/// What remains of each limit.
+/// Returns the `remaining` of each limit.
 async fn remaining(client: &mut Client, ask: &ShouldAllowRequest) -> Vec<u64> {
     let limits = client.should_allow(peek(ask)).await.unwrap().into_inner().limits;
     limits.iter().map(|limit| limit.remaining).collect()
@@ -233,7 +233,7 @@ fn refund(ask: &ShouldAllowRequest, cost: u64, id: &str) -> RefundRequest {
     RefundRequest { resource, consumer, strategy, cost, id, ..RefundRequest::default() }
 }
 
-/// Whether the refund was applied, and what remains of each limit.
+/// Returns whether the refund was applied, and the `remaining` of each limit.
 async fn refunded(client: &mut Client, request: RefundRequest) -> (bool, Vec<(String, u64)>) {
     let answer = client.refund(request).await.unwrap().into_inner();
     (answer.applied, left(answer.limits))

@@ -25,7 +25,7 @@ use weir_units::{LATEST, Micros, Retry};
 use crate::own_store::store::RedbStore;
 use crate::support::{self, Accelerators, redis_config};
 
-/// What a row's `at_us` counts from: 2024-01-01T00:00:00Z.
+/// The origin of a row's `at_us`: 2024-01-01T00:00:00Z.
 const BASE: u64 = 1_704_067_200_000_000;
 
 #[tokio::test]
@@ -153,7 +153,7 @@ async fn run_those<S: Fork>(engine: &Stored<S>, wanted: impl Fn(&Table) -> bool)
     assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// What a row may expect, by name, as the table writes it.
+/// Returns the values that a row may expect, by the names of the table.
 fn observed<'a>(
     table: &'a Table,
     row: &'a Row,

@@ -118,7 +118,7 @@ fn the_example_of_the_page() {
     assert!(denied.starts_with("Rate limit exceeded. Try again in "), "{denied}");
 }
 
-/// What a program of docs/examples prints, as it stands, with its one address leading to our server.
+/// Runs a program of docs/examples as it stands, with its one address leading to our server. Returns its output.
 fn example_at(environment: &std::path::Path, example: &str, serve: &Serve) -> String {
     const ELSEWHERE: &str = "import grpc, runpy, sys\n\
         example, address = sys.argv[1:]\n\
@@ -191,7 +191,7 @@ fn the_queue_of_the_page_from_python() {
     assert!(stats.starts_with("0 of 100 places taken") && stats.contains("shipped wait 3"), "{stats}");
 }
 
-/// What `scripts/install-clients.sh` says in a tree where nothing is installed.
+/// Runs `scripts/install-clients.sh` in a tree where nothing is installed.
 fn installer(argument: &str, variable: (&str, &str)) -> Output {
     let tree = scratch::dir("installer-");
     for file in ["scripts/install-clients.sh", "tests/clients/requirements.txt"] {

@@ -1,5 +1,5 @@
-//! What the server as a whole does with HTTP/2, seen from outside, byte by byte. `crates/grpc/tests` runs the sections of RFC 9113
-//! and RFC 7541. What is read here is read strictly: see [`session`].
+//! The server as a whole on HTTP/2, seen from outside, byte by byte. `crates/grpc/tests` runs the sections of RFC
+//! 9113 and RFC 7541. What is read here is read strictly: see [`session`].
 
 mod buffering;
 mod calls;

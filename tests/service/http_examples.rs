@@ -130,7 +130,7 @@ async fn answers_without_a_library(program: Command) {
     assert_eq!((unlimited.status, unlimited.body.as_str()), (200, "hello\n"));
 }
 
-/// What a browser gets from the server that `program` starts.
+/// Asserts the answers that a browser gets from the server that `program` starts.
 async fn answers(program: impl Fn() -> Command) {
     let weir = Serve::start(&["--config", root().join(CONFIG).to_str().unwrap()]);
     let weir_address = weir.server.strip_prefix("http://").unwrap();

@@ -1,4 +1,4 @@
-//! What callers meet: HTTP/2, gRPC, Envoy, clients in other languages.
+//! The server as callers meet it: HTTP/2, gRPC, Envoy, clients in other languages.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 #![allow(clippy::disallowed_methods)] // tests wait in real time and read the environment
 

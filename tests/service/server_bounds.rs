@@ -1,5 +1,5 @@
-//! What a caller cannot make the server hold or do, with bytes that no client library would send; and
-//! that others are served meanwhile.
+//! Bounds on what a caller can make the server hold or do, with bytes that no client library would send. Others are
+//! served meanwhile.
 
 use std::error::Error as _;
 use std::io::{ErrorKind, Read as _};
@@ -135,7 +135,7 @@ async fn old_connections_end_and_their_callers_do_not_notice() {
     assert!(after >= age * 8 / 10, "{after:?}");
 }
 
-/// Whether the client's transport gave the call up before it wrote a byte of it.
+/// Returns true if the client's transport gave the call up before it wrote a byte of it.
 fn was_never_sent(status: &Status) -> bool {
     let mut causes = iter::successors(status.source(), |&cause| cause.source());
     causes.any(|cause| cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_canceled))

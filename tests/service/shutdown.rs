@@ -1,4 +1,4 @@
-//! How a server lives and ends: health, reflection, workers, draining.
+//! The life of a server: health, reflection, workers, draining.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

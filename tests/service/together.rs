@@ -51,7 +51,7 @@ fn one(strategy: &str, consumer: &str, cost: u64) -> Asked<'static> {
     (ASK, &[], framed(0, &ask.encode_to_vec()))
 }
 
-/// Whether the call may go ahead, and what remains.
+/// Returns whether the call may go ahead, and its `remaining`.
 fn answer(reply: &StreamReply) -> Result<(bool, Option<u64>), Code> {
     match reply.status {
         Some(0) => {
@@ -194,7 +194,7 @@ impl Store for Breaks {
     }
 }
 
-/// Those that were being decided with the one that breaks, and nothing else.
+/// Only the calls that were being decided with the one that breaks end.
 #[test]
 fn a_panic_is_the_end_of_no_connection() {
     const INTERNAL_ERROR: u32 = 2;

@@ -158,8 +158,7 @@ fn inline_limits() -> impl Strategy<Value = InlineLimit> {
 }
 
 proptest! {
-    /// What the generated type reads of damaged bytes is what we read of them, and where it reads
-    /// nothing, nothing is decided.
+    /// Of damaged bytes we read what the generated type reads, and nothing is decided if it reads nothing.
     #[test]
     fn questions_are_read_as_the_generated_type_reads_them(
         bytes in damaged(asks()),
@@ -203,8 +202,8 @@ proptest! {
         }
     }
 
-    /// What cannot be read fails alone and in its turn, wherever it stands among calls that arrive together, in
-    /// a batch and in a stream; and what stands around it is answered as if it had been asked alone.
+    /// An unreadable question fails alone and in its turn, among calls that arrive together, in a batch and in a
+    /// stream. Questions around it are answered as if they had been asked alone.
     #[test]
     fn what_cannot_be_read_fails_in_its_turn(
         asks in prop::collection::vec((asks(), prop::bool::weighted(0.1)), 1..60),

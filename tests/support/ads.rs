@@ -26,7 +26,7 @@ use super::{SOON, eventually};
 /// The type of the resources.
 pub(crate) const TYPE_URL: &str = "type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig";
 
-/// What it sends.
+/// A response of the control plane.
 #[derive(Clone)]
 pub(crate) struct Sent {
     pub(crate) version: String,

@@ -70,13 +70,13 @@ impl Serve {
         self.process.pid()
     }
 
-    /// Where its admin port is.
+    /// Returns the address of the admin port.
     pub(crate) fn admin(&self) -> String {
         let line = self.announced.lines().find_map(|line| line.trim().strip_prefix("admin")).unwrap();
         line.trim().strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned()
     }
 
-    /// Where its HTTP listener is.
+    /// Returns the address of the HTTP listener.
     pub(crate) fn http(&self) -> String {
         let line = self.announced.lines().find_map(|line| line.trim().strip_prefix("http ")).unwrap();
         line.trim().strip_prefix("http://").unwrap().trim_end_matches('/').to_owned()

@@ -12,13 +12,13 @@ use tonic::transport::{Channel, Endpoint};
 use super::command::Serve;
 use super::{Proxy, ProxyMode, RedisServer, SOON, eventually_some, ports, scratch};
 
-/// How long callers wait for an answer.
+/// Deadline of a call.
 const CALL: Duration = Duration::from_secs(2);
 
 /// Between two tries.
 pub(crate) const SOON_AGAIN: Duration = Duration::from_millis(50);
 
-/// What may happen.
+/// A fault of the story.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     NodeKilled,

@@ -28,7 +28,7 @@ pub(crate) fn request_within(bytes: &[u8], piece: usize, largest: usize) -> Inco
     IncomingCall { context: CallContext::default(), messages }
 }
 
-/// How a call that asks one question ends, if it is answered alone.
+/// Returns the end of a call with one question, answered alone.
 pub(crate) async fn ended_alone<S: Store>(
     service: &Arc<DecisionService<S>>,
     begun: BegunCall,
@@ -39,7 +39,7 @@ pub(crate) async fn ended_alone<S: Store>(
     }
 }
 
-/// What questions that have arrived together are answered with.
+/// Returns the answers to questions that arrived together.
 pub(crate) fn together<S: Store>(
     service: &Arc<DecisionService<S>>,
     pending: &[PendingCall],
@@ -52,7 +52,7 @@ pub(crate) fn together<S: Store>(
     answers.into_iter().map(|answer| answer.expect("every question has an answer")).collect()
 }
 
-/// How a call ends: the messages of the answer, or the status.
+/// Returns the end of a call: the messages of the answer, or the status.
 pub(crate) async fn ended(begun: impl Into<BegunCall>) -> Result<Vec<u8>, Code> {
     let BegunCall::Call(call) = begun.into() else { panic!("it is answered by itself, in this turn") };
     let mut body = match call.await.map_err(|status| status.code())? {

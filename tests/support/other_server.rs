@@ -27,7 +27,7 @@ pub(crate) fn passes_on_redis_6(tests: &[&str]) {
     passes(&server, tests, SKIPPED);
 }
 
-/// It takes a subcommand away, which Redis 6.2 cannot.
+/// The tests that take the right to a subcommand away, which Redis 6.2 cannot do.
 const SKIPPED: &[&str] = &["accelerated_cluster"];
 
 /// Runs tests of this program on `server`, except those that have a word of `skipped` in their names.

@@ -52,7 +52,7 @@ pub struct Step {
     pub cost: Cost,
 }
 
-/// How long until the next step.
+/// The time until the next step.
 #[derive(Debug, Clone, Copy)]
 pub enum Pause {
     Exactly(u64),
@@ -64,11 +64,11 @@ pub enum Pause {
     Share(u16),
 }
 
-/// What the next step costs.
+/// The cost of the next step.
 #[derive(Debug, Clone, Copy)]
 pub enum Cost {
     Exactly(u64),
-    /// What the last answer said remains, or one less or more.
+    /// The `remaining` of the last answer, or one less or more.
     Remaining(i8),
     /// The limit, or one less or more.
     Limit(i8),

@@ -1,4 +1,4 @@
-//! Where replies end.
+//! The ends of replies.
 
 use std::io::BufRead;
 
@@ -24,7 +24,7 @@ pub(crate) fn read(from: &mut impl BufRead) -> Vec<u8> {
     }
 }
 
-/// Where the first reply ends, if all of it is here.
+/// Returns the end of the first reply, if all of it has arrived.
 fn end_of(bytes: &[u8]) -> Option<usize> {
     let line = bytes.iter().position(|byte| *byte == b'\n')? + 1;
     let number = || std::str::from_utf8(&bytes[1..line - 2]).unwrap().parse::<i64>().unwrap();

@@ -37,7 +37,7 @@ use weir_units::Micros;
 use weir_testing::rules::strategy;
 use weir_testing::{SOON, eventually};
 
-/// When the tests' clocks stand still: a multiple of every window in them.
+/// The time of the tests' clocks when they stand still: a multiple of every window.
 pub(crate) const BASE: Micros = Micros(1_704_067_200_000_000);
 
 /// A service that runs until it is stopped or dropped. Dropping does not wait for its end: the client side of the
@@ -47,7 +47,7 @@ pub(crate) struct Server {
     pub(crate) admin: SocketAddr,
     /// The memory store's clock.
     pub(crate) clock: ManualClock,
-    /// What its health tells; only of services with a store of the test's own.
+    /// The health of the server; only of services with a store of the test's own.
     pub(crate) readiness: Readiness,
     stop: Option<oneshot::Sender<Shutdown>>,
     thread: Option<JoinHandle<Result<(), String>>>,
@@ -284,7 +284,7 @@ pub(crate) fn config_on_fast() -> Config {
     Config { server, ..config() }
 }
 
-/// What serves the tests' connections: `WEIR_TEST_TRANSPORT`, or else the default. Tests of what one transport
+/// The transport of the tests' connections: `WEIR_TEST_TRANSPORT`, or else the default. Tests of what one transport
 /// does alone name it themselves.
 pub(crate) fn transport() -> TransportKind {
     match std::env::var("WEIR_TEST_TRANSPORT").as_deref() {

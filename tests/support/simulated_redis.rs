@@ -15,7 +15,7 @@ use weir_units::Micros;
 use self::redis_replies as replies;
 use crate::support::other_server;
 
-/// How the program that takes the place of `redis-server` is told to be one: its mode and its arguments.
+/// The variable that makes a program take the place of `redis-server`, with its mode and its arguments.
 const SERVES: &str = "WEIR_SIMULATED_REDIS";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +118,8 @@ fn compared(replies: &[u8], real: &mut BufReader<TcpStream>, asked: &[u8]) -> Ve
     out
 }
 
-/// Whether these are replies of a script that asked for the server's time, which is the first number of the first string.
+/// Returns true for replies of a script that asked for the server's time, which is the first number of the first
+/// string.
 fn differ_in_time(one: &[u8], other: &[u8]) -> bool {
     let lines = if one.starts_with(b"*") { 2 } else { 1 };
     let ends = one.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);

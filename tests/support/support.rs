@@ -1,4 +1,5 @@
-//! What tests stand on: real servers (see `weir_testing`), a service in this process, random limits, and the tables of rows.
+//! The ground of all tests: real servers (see `weir_testing`), a service in this process, random limits, and the
+//! tables of rows.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(clippy::disallowed_methods)] // helpers wait in real time
 #![allow(dead_code)] // a helper is complete, whether or not every part of it has a user today

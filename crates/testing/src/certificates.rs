@@ -26,9 +26,9 @@ pub struct Authority {
 pub struct Issued {
     /// The certificate, in PEM.
     pub cert: PathBuf,
-    /// Its private key, in PEM.
+    /// File of the private key, in PEM.
     pub key: PathBuf,
-    /// Its serial number.
+    /// Serial number of the certificate.
     pub serial: u64,
 }
 

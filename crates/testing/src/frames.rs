@@ -206,7 +206,7 @@ pub fn is_timeout(error: &io::Error) -> bool {
 pub enum ObservedEnd {
     /// The server closed it, with the code of its GOAWAY if there was one.
     Closed(Option<u32>),
-    /// It is still open.
+    /// Still open.
     Open,
 }
 

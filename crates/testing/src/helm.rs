@@ -18,7 +18,7 @@ pub struct Rendered {
     pub name: String,
     /// The manifests, hooks included, or why there are none.
     pub manifests: Result<Vec<String>, String>,
-    /// What Helm prints after the installation.
+    /// The text that Helm prints after the installation.
     pub notes: String,
 }
 

@@ -105,7 +105,7 @@ impl RedisServer {
         ["used_cpu_sys", "used_cpu_user"].iter().filter_map(|name| info.get::<f64>(name)).sum()
     }
 
-    /// What `INFO commandstats` counts of a command: `calls`, `rejected_calls`, `usec`.
+    /// Returns a count of a command from `INFO commandstats`: `calls`, `rejected_calls`, `usec`.
     pub fn command_stat(&self, command: &str, count: &str) -> u64 {
         let stats: redis::InfoDict = self.query(&["INFO", "commandstats"]);
         let line: String = stats.get(&format!("cmdstat_{command}")).unwrap_or_default();
@@ -113,7 +113,7 @@ impl RedisServer {
         value.map_or(0, |value| value.parse().unwrap())
     }
 
-    /// How often scripts have been called by their digests.
+    /// Returns the number of script calls by digest.
     pub fn script_calls(&self) -> u64 {
         self.command_stat("evalsha", "calls")
     }

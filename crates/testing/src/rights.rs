@@ -19,37 +19,37 @@ pub fn listed_with(right: &str) -> Vec<&'static str> {
     found.unwrap_or_else(|| panic!("docs/redis.md lists no {right}"))
 }
 
-/// Those of decisions.
+/// The rights of decisions.
 pub fn of_decisions() -> Vec<&'static str> {
     listed_with("+evalsha")
 }
 
-/// Those that leases need besides.
+/// The rights that leases need besides.
 pub fn of_leases() -> Vec<&'static str> {
     listed_with("+zscore")
 }
 
-/// Those that queues need besides.
+/// The rights that queues need besides.
 pub fn of_queues() -> Vec<&'static str> {
     listed_with("+xadd")
 }
 
-/// Those that usage needs besides.
+/// The rights that usage needs besides.
 pub fn of_usage() -> Vec<&'static str> {
     listed_with("+hgetall")
 }
 
-/// Those that strategies that nodes count on their own need besides.
+/// The rights of strategies that nodes count on their own.
 pub fn of_counters() -> Vec<&'static str> {
     listed_with("+pexpire")
 }
 
-/// Those that the comparison of limits between nodes needs besides.
+/// The rights that the comparison of limits between nodes needs besides.
 pub fn of_comparison() -> Vec<&'static str> {
     [of_usage(), vec!["+hmget"]].concat()
 }
 
-/// Those that live control needs besides.
+/// The rights that live control needs besides.
 pub fn of_control() -> Vec<&'static str> {
     listed_with("+hscan")
 }

@@ -1,4 +1,4 @@
-//! What browsers get: policies on every answer, nothing for other origins, and a page that asks for the token.
+//! The pages for browsers: policies on every answer, nothing for other origins, and a page that asks for the token.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -103,7 +103,7 @@ async fn the_page_asks_for_the_token_and_keeps_it_in_memory() {
     });
 }
 
-/// It said "No answer from this node: 401" over an empty page.
+/// The page once said "No answer from this node: 401", and was empty.
 #[tokio::test]
 async fn the_login_is_a_page_of_its_own_and_names_a_wrong_token() {
     let guarded = Guarded::start();

@@ -97,7 +97,7 @@ async fn a_reload_takes_a_right_away_and_gives_another_on_open_connections() {
     assert_eq!(connections(), before, "no connection was dropped or opened");
 }
 
-/// What may be asked for `a` is counted by the limit of the files that allow it, whatever the moment.
+/// Questions for `a` are counted by the limit of the files that allow them, whatever the moment.
 #[tokio::test]
 async fn rights_and_limits_change_together() {
     let rules =
@@ -169,7 +169,7 @@ async fn an_open_stream_follows_the_rules_and_a_watch_ends_with_its_right() {
     assert_eq!(code().await, 0);
 }
 
-/// How many connections were ever opened.
+/// Returns the number of connections that were ever opened.
 fn connections(server: &Server) -> String {
     let page = server.get("/metrics").1;
     page.lines().find(|line| line.starts_with("weir_connections")).unwrap().to_owned()

@@ -17,7 +17,7 @@ use super::STRATEGIES;
 use crate::support::command::{Serve, text, weir, weir_command};
 use crate::support::{RedisServer, scratch};
 
-/// What a command has printed.
+/// Returns the output of a command.
 fn printed(args: &[&str]) -> String {
     let output = weir_command(args).stderr(Stdio::piped()).output().unwrap();
     text(&[output.stdout, output.stderr].concat())
@@ -153,7 +153,7 @@ fn a_token_file_that_others_can_read_is_told_of() {
     }
 }
 
-/// Who has reset what is logged without being asked for, and with which result; the token is not.
+/// Resets are logged by default, with caller and result and without the token.
 #[test]
 fn resets_are_logged_with_their_caller() {
     let dir = scratch::dir("reset-log");

@@ -13,7 +13,7 @@ const APPROXIMATE: &str = "{ max_over: 20, nodes: 3, sync: 10ms }";
 /// Longer than an answer takes on a busy machine.
 const DEADLINE: Duration = Duration::from_millis(500);
 
-/// What the policy answers is not part of the bound.
+/// Answers of the policy are not part of the bound.
 fn is_admitted(answer: &ShouldAllowResponse) -> bool {
     answer.allowed && answer.approximate && !answer.degraded
 }

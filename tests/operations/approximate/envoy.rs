@@ -52,7 +52,7 @@ envoy: {{ config: {envoy:?}, rules: [{entry}] }}
         std::fs::write(folder.path().join("weir.yaml"), Self::text(folder, &self.redis, entry)).unwrap();
     }
 
-    /// Whether it has its place; `None` if it counts nothing on its own.
+    /// Returns 1 if the node has its place, and `None` if it counts nothing on its own.
     fn has_place(&self) -> Option<u64> {
         let page = self.node.serve.get("/metrics");
         let row = "weir_approximate_has_place{strategy=\"envoy\"} ";
@@ -79,7 +79,7 @@ async fn passes(client: &mut EnvoyClient<Channel>, value: &str) -> bool {
     asked(client, descriptor(value)).await.overall_code() == Overall::Ok
 }
 
-/// What Redis has counted of the only key of a rule that nodes count.
+/// Returns the count in Redis of the only key of a rule that nodes count.
 fn counted_of_envoy(redis: &RedisServer) -> u64 {
     let is_counter = |key: &String| key.contains("}A");
     let key = redis.keys().into_iter().find(is_counter).expect("it has a counter");

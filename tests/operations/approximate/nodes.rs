@@ -92,7 +92,7 @@ async fn a_node_that_ends_pushes_everything_and_frees_its_place() {
     assert!(!waits.serve.get("/readyz").contains("it has no place"));
 }
 
-/// What a node owes is told in the background.
+/// A node pushes its counts in the background.
 #[tokio::test]
 async fn what_a_node_admits_is_pushed() {
     let redis = RedisServer::start();

@@ -152,7 +152,7 @@ impl Krate {
         Some(module)
     }
 
-    /// Where a name comes from that a module exports and another has.
+    /// Finds the module that defines a name which `module` exports.
     fn export(&self, module: &[String], name: &str, depth: usize) -> Option<Module> {
         let code = &self.sources.get(module)?.code;
         let exports = code.match_indices("use ").filter(|(at, _)| {

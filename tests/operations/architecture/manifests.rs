@@ -1,4 +1,4 @@
-//! What the crates depend on. The compiler allows a crate what its manifest lists, so the manifests are checked.
+//! The dependencies of the crates. The compiler allows a crate what its manifest lists, so the manifests are checked.
 
 use super::none;
 use super::source::{Source, read_all};

@@ -13,7 +13,7 @@ const MAPS: [&str; 4] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "lua/README.md", 
 /// `M` for that of a method.
 const EXAMPLES: [&str; 6] = ["foo.rs", "foo/", "mod.rs", "module.rs", "PACKAGE.SERVICE.rs", "mine/"];
 
-/// How a comment begins, by the kind of the file.
+/// The begin of a comment, by the kind of the file.
 const COMMENTS: [(&str, &str); 4] = [(".rs", "//"), (".lua", "--"), (".proto", "//"), (".sh", "#")];
 
 const FOLDERS: [(&str, &str); 10] = [
@@ -130,7 +130,7 @@ impl<'s> Territory<'s> {
     }
 }
 
-/// What stands between backquotes.
+/// Returns the texts between backquotes.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
 }

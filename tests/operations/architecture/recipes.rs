@@ -1,4 +1,4 @@
-//! What the recipes of CONTRIBUTING.md ask for, and neither a compiler nor another test would find.
+//! Steps of the recipes in CONTRIBUTING.md that neither a compiler nor another test would miss.
 
 use super::none;
 use super::source::{Source, read_all};

@@ -8,7 +8,7 @@ pub struct Source {
     pub path: String,
     /// All of it.
     pub text: String,
-    /// What the compiler acts on outside of tests.
+    /// The code outside of tests, without comments.
     pub code: String,
 }
 
@@ -17,12 +17,12 @@ impl Source {
         Self { path: path.to_owned(), text: text.to_owned(), code: without_tests(&bare(text)) }
     }
 
-    /// Whether it is `module.rs`, or lies in the folder of that name.
+    /// Returns true for `module.rs`, and for files in the folder of that name.
     pub fn is_of(&self, module: &str) -> bool {
         self.path.strip_prefix(module).is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
     }
 
-    /// Whether the code names `word`: not as a part of a longer word, and not as a step of a longer path.
+    /// Returns true if the code names `word`: not as a part of a longer word, and not as a step of a longer path.
     pub fn names(&self, word: &str) -> bool {
         self.code.match_indices(word).any(|(at, _)| {
             let before = self.code[..at].chars().next_back().unwrap_or(' ');

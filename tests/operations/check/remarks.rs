@@ -1,4 +1,4 @@
-//! What `weir check` says of valid files, and of files that say in other words what they mean.
+//! Remarks of `weir check` on valid files, and on files with words of other systems.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};

@@ -95,8 +95,8 @@ fn a_file_without_strategies_says_what_to_add() {
     accepted(advice);
 }
 
-/// What stands before a syntax error is checked all the same, but nothing is called missing that may
-/// only not have been read.
+/// Everything before a syntax error is checked all the same. Nothing is called missing that may only not have been
+/// read.
 #[test]
 fn syntax_errors_have_a_place() {
     refused(

@@ -53,7 +53,7 @@ fn placements(config: &Config) -> &Placements {
     }
 }
 
-/// Which of two groups names the other makes no difference, and the file's order neither.
+/// The same placement results whichever of two groups names the other, and in any order of the file.
 #[test]
 fn groups_are_placed_by_their_names_alone() {
     let one = accepted(&file("groups: { ducks: { apart_from: [geese] }, swans: { apart_from: [ducks] } }"));

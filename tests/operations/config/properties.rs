@@ -52,7 +52,7 @@ fn survives(text: &str) {
     }
 }
 
-/// What lists may be given; mostly something that they take.
+/// Texts of lists, most of them valid.
 fn texts() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(prop_oneof!["[ab]{1,3}[*]?", "[ab]{1,3}[*]?", ".{0,3}[*]?"], 0..4)
 }
@@ -115,7 +115,7 @@ proptest! {
         let _ = Config::built_in_with(&given).map_err(|errors| errors.to_string());
     }
 
-    /// What we print as a duration we read as the same duration.
+    /// A printed duration is read as the same duration.
     #[test]
     fn durations_read_back(micros in 1..4_000_000_000_u64) {
         let printed = Micros(micros).to_string();

@@ -80,7 +80,7 @@ fn shards_of_a_cluster() {
     assert_eq!(shards, Some(3));
 }
 
-/// Where nothing is alike, all that could be written is listed, once each.
+/// An unknown key without a similar one gets a list of all keys, once each.
 #[test]
 fn unknown_keys_list_the_known_ones() {
     let file = file(r#"nodes: ["redis://a"], topology: single, zzz: 1"#);

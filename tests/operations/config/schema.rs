@@ -85,7 +85,7 @@ fn validator() -> Validator {
     jsonschema::draft202012::new(&schema()).unwrap()
 }
 
-/// What the schema finds wrong, as an editor would show it.
+/// Returns the mistakes that the schema finds, as an editor would show them.
 fn mistakes(validator: &Validator, instance: &Value) -> Vec<String> {
     validator.iter_errors(instance).map(|error| format!("{}: {error}", error.instance_path())).collect()
 }

@@ -188,7 +188,7 @@ fn a_pattern_that_fits_nearly_everybody_wants_yes() {
     }
 }
 
-/// What others have written stays on its line, and no terminal obeys it.
+/// A text of others stays on its line, and no terminal obeys it.
 #[test]
 fn lists_and_histories_are_clean() {
     let node = Node::start();

@@ -1,4 +1,4 @@
-//! What can be said of the image without a daemon that builds it.
+//! Checks of the image without a daemon that builds it.
 
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ fn the_image_holds_one_program_and_no_rights() {
     }
 }
 
-/// What is built without --target is Weir; the other image differs only in the program that it starts.
+/// The image that is built without --target is Weir; the other image differs only in the program that it starts.
 #[test]
 fn the_second_image_starts_the_program_under_the_name_of_the_reference() {
     let dockerfile = read("deploy/Dockerfile");

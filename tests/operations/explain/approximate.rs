@@ -1,4 +1,4 @@
-//! What `weir explain` and `weir check` say of strategies that nodes count on their own.
+//! `weir explain` and `weir check` on strategies that nodes count on their own.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What `weir explain` and `weir check` say of nodes that decide by themselves.
+//! `weir explain` and `weir check` on nodes that decide by themselves.
 
 use serde_json::{Value, json};
 

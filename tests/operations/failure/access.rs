@@ -21,17 +21,17 @@ use crate::support::{Cluster, RedisServer, SOON, eventually, eventually_async, w
 
 const PASSWORD: &str = "hunter2";
 
-/// What a user must be allowed besides its keys; docs/redis.md says the same.
+/// Rights of a user besides its keys; docs/redis.md says the same.
 pub(crate) const RIGHTS: &str = "+evalsha +eval +time +get +set +mget +setrange +getrange +del +exists +rpush +rpop +llen +lrange +lindex +lset +ltrim +pexpireat";
 
-/// What it must be allowed besides, where a strategy has leases.
+/// Rights besides, if a strategy has leases.
 pub(crate) const LEASE_RIGHTS: &str =
     "+hset +hget +hmget +hdel +zadd +zrem +zcard +zscore +zrange +zrangebyscore";
 
-/// What it must be allowed besides, where there are queues.
+/// Rights besides, if there are queues.
 const QUEUE_RIGHTS: &str = "+hget +hset +hmget +hdel +zadd +zrem +zcard +zrange +zrangebyscore +xadd +xlen +xrange +xrevrange +xtrim +xdel +xack +xclaim +xreadgroup +xgroup|create +lpop";
 
-/// What it must be allowed besides, where nodes count a strategy on their own.
+/// Rights besides, if nodes count a strategy on their own.
 const COUNT_RIGHTS: &str = "+hset +hget +hmget +pexpire";
 
 /// Of each feature: what it tries, apart from rights of decisions, is in a list of the document, in any order.

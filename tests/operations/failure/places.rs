@@ -1,4 +1,4 @@
-//! Where Redis may be besides a port and database 0: in another database, behind a Unix socket, and behind a certificate
+//! Places of Redis besides a port and database 0: in another database, behind a Unix socket, and behind a certificate
 //! for another name.
 
 use redis::Value;

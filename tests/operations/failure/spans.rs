@@ -152,7 +152,7 @@ fn the_log_says_once_for_each_node_that_it_gets_more_calls_and_why() {
     assert_eq!(lines("sending one script call per slot").len(), 3);
 }
 
-/// How many trials the node has refused.
+/// Returns the number of trials that the node has refused.
 fn refused_trials(node: &RedisServer) -> u64 {
     node.command_stat("cluster|countkeysinslot", "rejected_calls")
 }
@@ -235,7 +235,7 @@ async fn together(store: &RedisStore, cluster: &Cluster, charged: u64) -> u64 {
     charged.get()
 }
 
-/// How often scripts have been called by name, on all nodes.
+/// Returns the number of script calls by name, on all nodes.
 fn script_calls(cluster: &Cluster) -> u64 {
     cluster.nodes().iter().map(RedisServer::script_calls).sum()
 }

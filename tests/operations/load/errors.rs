@@ -1,4 +1,4 @@
-//! What goes wrong is said at once where it concerns every call, and counted where it does not.
+//! An error that concerns every call is said at once. Other errors are counted.
 
 use std::io::Write as _;
 use std::net::TcpListener;
@@ -14,7 +14,7 @@ use crate::support::{Process, SOON, eventually, eventually_some, ports, scratch,
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 
-/// It ends without a report, and says why.
+/// Asserts that the load ends without a report, and says why.
 pub(super) fn refused(out: &Output, reason: &str) {
     let said = text(&out.stderr);
     assert!(said.contains(reason), "{reason:?} is missing in {said:?}");
@@ -129,7 +129,8 @@ fn a_server_that_dies_is_counted_and_reported() {
     assert_eq!(number("asked"), number("allowed") + number("denied") + number("failed"));
 }
 
-/// It answered all that it had got, so nothing failed: 1,996 calls were due and never made, and the exit code was 0.
+/// A server that leaves answers all that it has got, so nothing failed: 1,996 calls were due and never made, and the
+/// exit code was 0.
 #[test]
 fn a_server_that_leaves_in_good_order_is_no_success() {
     let port = ports::free();

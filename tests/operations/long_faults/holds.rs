@@ -33,7 +33,7 @@ pub(super) const BUDGETS: &str = "  budgets:\n    on_store_failure: error\n    h
 /// For less time than an id is known.
 const PATIENCE: Duration = Duration::from_secs(50);
 
-/// How holds ended.
+/// The ends of holds.
 #[derive(Default)]
 pub(super) struct Holds {
     held: AtomicU64,
@@ -133,7 +133,7 @@ impl Holds {
         tokio::time::sleep(SOON_AGAIN).await;
     }
 
-    /// What was settled is charged, once; and what the dead held has come back, in time.
+    /// Settled units are charged once, and the holds of dead callers have come back in time.
     pub(super) async fn check(&self, nodes: &FaultyNodes) {
         tokio::time::sleep(HOLD_FOR + GRAIN).await;
         let [held, died, settled, late, repeated, used] =

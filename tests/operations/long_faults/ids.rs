@@ -19,7 +19,7 @@ pub(super) const CHARGES: &str = "  charges: { on_store_failure: error, limits: 
 /// For less time than an id lives.
 const PATIENCE: Duration = Duration::from_secs(50);
 
-/// How calls ended.
+/// The ends of calls.
 #[derive(Default)]
 pub(super) struct Charges {
     /// Ids that have an answer.

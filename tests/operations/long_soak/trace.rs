@@ -1,4 +1,4 @@
-//! Whether a trace of decisions let anybody through too often: in one pass, for traces of any length.
+//! A search for callers that a trace of decisions let through too often: in one pass, for traces of any length.
 //!
 //! A decision was made at some time between the sending of its call and the arrival of its answer. So
 //! only that is held against a limit which is certain: of calls that were all sent after one time and all
@@ -21,7 +21,7 @@ pub struct Log {
     pub window_us: u64,
 }
 
-/// What has been allowed so far, by key.
+/// The allowed calls so far, by key.
 #[derive(Debug)]
 pub struct Admission {
     bucket: Bucket,
@@ -38,7 +38,7 @@ struct Key {
     since_us: u64,
     count: u64,
     allowed: u64,
-    /// When the last calls were sent and answered.
+    /// Times at which the last calls were sent and answered.
     recent: VecDeque<(u64, u64)>,
 }
 
@@ -81,7 +81,7 @@ impl Admission {
         }
     }
 
-    /// How often anybody was let through too often.
+    /// Returns how often anybody was let through too often.
     pub fn over(&self) -> usize {
         self.over.len()
     }
@@ -117,7 +117,7 @@ impl Key {
         excess(self.count, self.since_us)
     }
 
-    /// How many calls, this one too, were sent and answered within a window that ends now.
+    /// Counts the calls, with this one, that were sent and answered within a window that ends now.
     fn remember(&mut self, window_us: u64, sent_us: u64, answered_us: u64) -> usize {
         let begin_us = (answered_us + 1).saturating_sub(window_us);
         while self.recent.front().is_some_and(|&(_, answered)| answered < begin_us) {

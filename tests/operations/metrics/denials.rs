@@ -1,4 +1,4 @@
-//! Which limit denies.
+//! Metrics of denials by limit.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Permits that are held, and how old the oldest item of a queue is.
+//! Metrics of held permits, and of the age of the oldest item of a queue.
 
 use weir_config::Config;
 use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;

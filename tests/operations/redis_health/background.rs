@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use crate::support::command::Serve;
 use crate::support::{RedisServer, SOON, eventually};
 
-/// They shared a thread before, which spent its time on whatever operators asked.
+/// Probes and the admin port once shared a thread, which spent its time on whatever operators asked.
 #[test]
 fn probes_go_on_while_the_admin_port_is_flooded() {
     let redis = RedisServer::start();

@@ -1,4 +1,4 @@
-//! What only a feature needs of Redis takes the service of this feature away, and nothing else.
+//! A missing right that only one feature needs takes the service of this feature away, and nothing else.
 
 use weir_testing::rights;
 

@@ -1,4 +1,4 @@
-//! What stands in the log: one warning when it begins, one line when it is over, each with the reason.
+//! The log on Redis: one warning when it begins, one line when it is over, each with the reason.
 
 use serde_json::Value;
 
@@ -81,7 +81,7 @@ fn what_makes_answers_worse_is_one_warning_each() {
     assert_eq!(lines(&log, "INFO", "Redis user may not run INFO").len(), 1, "{log}");
 }
 
-/// It said no more than that a connection was given up.
+/// The line once said only that a connection was given up.
 #[test]
 fn a_connection_that_is_given_up_has_a_reason() {
     let redis = RedisServer::start();

@@ -14,7 +14,7 @@ use crate::support::server::{Server, config};
 
 const PASSWORD: &str = "hunter2";
 
-/// What Redis does to refuse, what it does to allow again, and what the service says meanwhile.
+/// The commands that make Redis refuse and allow again, and the words of the service meanwhile.
 type Refusal = (&'static str, &'static str, &'static [&'static str]);
 
 const OF_USERS: [Refusal; 3] = [

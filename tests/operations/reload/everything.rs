@@ -8,7 +8,7 @@ use weir_testing::RedisServer;
 
 use super::*;
 
-/// What is added to `of(3)`.
+/// The addition to `limited_to(3)`.
 const MORE: &str = "
   log: { limits: [{ name: l, per: [consumer], sliding_log: { limit: 2, window: 1h } }] }
   live: { limits: [{ name: l, per: [consumer], fixed_window: { limit: 9, window: 1h } }], shadow: [log] }

@@ -1,4 +1,5 @@
-//! Which strategy decides again: that of the resource, the one that the call named, or the limit that it brought along.
+//! The strategy that decides again: that of the resource, the one that the call named, or the limit that it brought
+//! along.
 
 use serde_json::{Value, json};
 use weir_config::{Config, ConfigOverrides};
@@ -138,7 +139,7 @@ async fn a_limit_of_a_call_is_in_the_log_and_decides_again() {
     assert_eq!(rows(&off), [("inline=own".to_owned(), [0, 0, 0, 16])]);
 }
 
-/// What a refund or a reset has named is in the log, and nothing else changes when it is replayed.
+/// The limits that a refund or a reset has named are in the log, and nothing else changes when it is replayed.
 #[tokio::test]
 async fn a_refund_and_a_reset_change_the_limits_that_they_named() {
     let live = Live::new();

@@ -72,7 +72,7 @@ impl Nodes {
     }
 }
 
-/// How many calls of each kind come in a second of the hour, and who makes them.
+/// Returns the calls of each kind in a second of the hour.
 fn calls(second: u64) -> Vec<ShouldAllowRequest> {
     let wave = |period: u64, high: u64| {
         let phase = second % period;

@@ -1,4 +1,4 @@
-//! What makes a node worse, and not unready, is on `/readyz`, in the banner of the page, and where operators look.
+//! Problems that leave a node ready are on `/readyz`, in the banner of the page, and where operators look.
 
 use std::fs;
 

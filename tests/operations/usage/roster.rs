@@ -73,7 +73,7 @@ async fn every_place_shows_the_same_nodes() {
     assert_eq!(states(&nodes(&one).await), [("one", NodeState::Serving)]);
 }
 
-/// It can say nothing more itself; that it writes no more says it.
+/// A node that crashed can say nothing more. It has ended because it writes no more.
 #[tokio::test]
 async fn a_node_that_crashed_has_ended() {
     let redis = RedisServer::start();

@@ -11,7 +11,7 @@ use weir_units::Micros;
 
 use crate::properties::random::config;
 
-/// How particular `pattern` is about `name`, if it matches.
+/// Returns how particular `pattern` is about `name`, if it matches.
 fn rank(pattern: &str, name: &str) -> Option<usize> {
     match pattern.strip_suffix('*') {
         Some(prefix) => name.starts_with(prefix).then_some(prefix.len()),

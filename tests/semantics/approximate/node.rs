@@ -16,7 +16,7 @@ pub enum StoreCall {
     Count(CountAsk),
 }
 
-/// Its answer.
+/// The answer of the store.
 #[derive(Debug, Clone, Copy)]
 pub enum StoreReply {
     Place(PlaceAsk, PlaceAnswer),
@@ -26,7 +26,8 @@ pub enum StoreReply {
 pub struct TraceNode {
     bound: ApproximateBound,
     off: SwitchedOff,
-    /// What its clock shows: the true time, faster or slower by some millionths, from an origin of its own.
+    /// The origin of the node's clock, and the millionths by which the clock runs faster or slower than the true
+    /// time.
     origin: u64,
     ppm: i64,
     store: Option<StoreClock>,
@@ -58,7 +59,7 @@ impl TraceNode {
         }
     }
 
-    /// Its own time.
+    /// Returns the node's own time.
     pub fn clock(&self, now: u64) -> Micros {
         Micros((self.origin + now).saturating_add_signed(now as i64 * self.ppm / 1_000_000))
     }
@@ -82,7 +83,7 @@ impl TraceNode {
         }
     }
 
-    /// What it sends by itself now: a heartbeat, a push, or that it frees its place.
+    /// Returns the calls that the node sends by itself now: a heartbeat, a push, or the release of its place.
     pub fn due(&mut self, limit: u64, now: u64) -> Vec<StoreCall> {
         let own = self.clock(now);
         let mut calls = Vec::new();

@@ -13,7 +13,7 @@ use super::scripts::CountScript;
 use crate::support::shared_redis;
 use crate::vectors::files::folder;
 
-/// What a row's `at_us` counts from: 2024-01-01T00:00:00Z.
+/// The origin of a row's `at_us`: 2024-01-01T00:00:00Z.
 const BASE: u64 = 1_704_067_200_000_000;
 
 #[derive(Deserialize)]

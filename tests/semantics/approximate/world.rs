@@ -54,7 +54,7 @@ pub struct ApproximateWorld {
     pub central: u64,
 }
 
-/// What is on its way.
+/// A message in flight.
 struct Flying {
     node: u64,
     /// By the node's clock.

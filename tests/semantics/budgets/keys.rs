@@ -1,4 +1,5 @@
-//! What holds leave in Redis, on its own clock: how long keys last, what is written by whom, and what else a key may hold.
+//! The keys that holds leave in Redis, on its own clock: their expiries, their writers, and keys of other kinds in
+//! their places.
 
 use weir_config::Topology;
 use weir_core::algorithm::Algorithm;
@@ -30,7 +31,7 @@ fn keys(paired: &Paired<'_>, id: &str) -> [String; 2] {
     [parts, record].map(|key| String::from_utf8(key).unwrap())
 }
 
-/// Whether a key goes after `span` from now, rounded up, and 1 ms; a call may take a few.
+/// Asserts that a key expires after `span`, rounded up, and 1 ms; a call may take a few.
 fn goes_after(redis: &RedisServer, key: &str, span: Micros) {
     let (left, span) = (redis.pttl(key), i64::try_from(span.0 / 1000).unwrap());
     assert!((span - 2_000..=span + 2).contains(&left), "{key}: {left} ms left of {span}");

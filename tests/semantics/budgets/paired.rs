@@ -17,7 +17,7 @@ use super::rows::world::World;
 
 /// The longest hold.
 pub const MAX: Micros = Micros::from_secs(160);
-/// How long ids are known.
+/// Time for which ids are known.
 pub const KNOWN_FOR: Micros = Micros::from_secs(600);
 
 /// One consumer of one strategy.

@@ -1,4 +1,4 @@
-//! What is refused, and charges nothing.
+//! Refused calls, which charge nothing.
 
 use prost_types::Duration;
 use tonic::{Code, Status};

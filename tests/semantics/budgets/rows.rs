@@ -21,7 +21,7 @@ use self::table::{BudgetStep, BudgetTable, read_all};
 use self::world::World;
 use crate::support::{self, Accelerators, redis_config};
 
-/// What a row's `at_us` counts from: 2024-01-01T00:00:00Z.
+/// The origin of a row's `at_us`: 2024-01-01T00:00:00Z.
 const BASE: u64 = 1_704_067_200_000_000;
 
 #[tokio::test]

@@ -1,12 +1,12 @@
 //! The rows: worked out by hand from what ARCHITECTURE.md says of a changed configuration.
 
-/// What was spent under `old`, and what `new` says of it. Times in milliseconds since a full minute.
+/// Charges under `old`, and the answer of `new`. Times in milliseconds since a full minute.
 pub(super) struct Row {
     pub(super) old: &'static str,
-    /// When, and how much.
+    /// Times and costs of the charges.
     pub(super) spent: &'static [(u64, u64)],
     pub(super) new: &'static str,
-    /// When it is asked.
+    /// The time of the question.
     pub(super) at: u64,
     pub(super) remaining: u64,
     /// Until one more than what remains would pass.

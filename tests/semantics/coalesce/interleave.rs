@@ -30,7 +30,7 @@ use crate::denials::random::{self as questions, RAISED, Rules, SUBJECTS, Scoped}
 use crate::properties::machine::START;
 use crate::properties::random::{self, Cost, Pause, Step};
 
-/// What happens next. A number selects one of the waiting calls or callers (modulo their count).
+/// The next event. A number selects one of the waiting calls or callers (modulo their count).
 #[derive(Debug, Clone)]
 enum Next {
     /// A worker is asked: after a pause or at once (`moves`), alone or with other calls (`looks`).
@@ -189,7 +189,7 @@ impl World {
         Ok(())
     }
 
-    /// Whether the answer is cached. A connection looks this up for all calls that arrived together.
+    /// Returns true if the answer is cached. A connection looks this up for all calls that arrived together.
     fn look(&mut self, worker: usize, asked: &Asked) -> Result<bool, String> {
         let ([cost], Op::Charge | Op::Peek) = (&asked.costs[..], asked.op) else { return Ok(false) };
         let costs = [*cost];

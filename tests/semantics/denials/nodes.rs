@@ -21,7 +21,7 @@ use weir_units::{Micros, Retry};
 use super::{SECOND, START};
 use crate::support::{Counting, redis_store, shared_redis};
 
-/// How old the numbers of a denial may be that another node's charge can change.
+/// The largest age of the numbers of a denial that another node's charge can change.
 const MAX_STALENESS: u64 = 10_000;
 
 type Answer = (Verdict, Vec<LimitVerdict>);
@@ -61,7 +61,7 @@ impl Nodes {
         (answer, self.asked.load(SeqCst) > before)
     }
 
-    /// What Redis says now.
+    /// Returns what Redis says now.
     async fn truth(&self, rules: &Arc<Strategy>, consumer: &str, cost: u64) -> Answer {
         decide(&self.redis, rules, consumer, Op::Peek, cost).await
     }
@@ -187,7 +187,7 @@ async fn compare(nodes: &Nodes, rules: &Arc<Strategy>, seed: u64, seen: &mut See
     }
 }
 
-/// What stays unseen for `denials_max_age`, as the documentation says.
+/// Changes that stay unseen for `denials_max_age`, as the documentation says.
 #[tokio::test]
 async fn a_refund_a_reset_and_a_debit_of_another_node_are_seen_after_the_configured_age() {
     for algorithm in every_engine() {

@@ -34,7 +34,7 @@ pub const SUBJECTS: [Subject<'_>; 4] = [
 /// Under which an override decides.
 pub const RAISED: usize = 3;
 
-/// How old a cached `remaining` may be, in microseconds, if it may grow before the cost is admitted.
+/// The largest age of a cached `remaining`, in microseconds, if it may grow before the cost is admitted.
 pub const BLUR: u64 = 10_000;
 
 const fn subject(
@@ -134,7 +134,7 @@ struct Both {
     clock: ManualClock,
     store: Pure,
     workers: [Denials<Pure>; 2],
-    /// When a worker last asked the store each question, and the shortest `reset_after` of the answer.
+    /// The time at which a worker last asked the store each question, and the shortest `reset_after` of the answer.
     last_answers: HashMap<Question, (u64, u64)>,
 }
 

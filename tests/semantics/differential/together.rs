@@ -15,7 +15,7 @@ use super::*;
 const CONSUMERS: [&str; 3] = ["bob", "eve", "mallory"];
 const RESOURCES: [&str; 2] = ["one", "other"];
 
-/// What the limits of a strategy may count by: those of a pair have a field in common.
+/// The scopes of the limits of a strategy: those of a pair have a field in common.
 const SCOPES: [[&[Field]; 2]; 2] =
     [[&[Field::Resource, Field::Consumer], &[Field::Resource]], [&[Field::Consumer], &[Field::Consumer]]];
 
@@ -100,7 +100,7 @@ fn only(rules: &Rules, part: LimitSet) -> Rules {
     Arc::new(weir_core::strategy::Strategy::new(rules.name(), limits, false, FailurePolicy::Error).unwrap())
 }
 
-/// What is asked, with everything that it needs to be asked.
+/// A question with everything that it needs.
 struct Question<'a> {
     rules: &'a Rules,
     subject: Subject<'a>,

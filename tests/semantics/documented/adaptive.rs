@@ -14,7 +14,7 @@ const LIMITS: [&str; 3] = [
     "adaptive: gradient2, initial: 10, min: 2, max: 30",
 ];
 
-/// What each piece of work took, in tenths of a second. All permits are in use at its end. `D` was dropped.
+/// The time of each piece of work, in tenths of a second. All permits are in use at its end. `D` was dropped.
 const WORK: &str = "111111113333331111D1111111";
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a key takes, in the memory store and in Redis.
+//! The memory of a key, in the memory store and in Redis.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -94,7 +94,7 @@ fn in_memory(row: &Row) -> f64 {
     store.stats().bytes as f64 / keys as f64
 }
 
-/// What `MEMORY USAGE` says of the one key.
+/// Returns the `MEMORY USAGE` of the one key.
 async fn in_redis(row: &Row) -> f64 {
     let redis = support::shared_redis();
     let clock = ManualClock::at(Micros(START));

@@ -1,4 +1,4 @@
-//! What the documents name exists, and what can be seen outside is documented.
+//! Names in the documents exist, and everything that can be seen outside is documented.
 
 use std::collections::BTreeSet;
 

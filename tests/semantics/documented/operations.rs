@@ -15,11 +15,11 @@ struct Picture {
     title: &'static str,
     /// As the configuration has it.
     limit: &'static str,
-    /// What is done in each second, by a character: a digit is a plain call of this cost.
+    /// The calls of each second, by a character: a digit is a plain call of this cost.
     calls: &'static str,
     /// The operation and the cost of each other character.
     operation: (Op, u64),
-    /// What is shown below the calls.
+    /// The text below the calls.
     shown: &'static str,
 }
 

@@ -21,10 +21,10 @@ const LIMITS: &str = include_str!("../../../docs/pictures/algorithms.yaml");
 /// 2024-01-01T00:00:00Z: a multiple of every window in the pictures.
 const START: u64 = 1_704_067_200_000_000;
 
-/// How long the windows of the pictures are, in columns.
+/// Length of the windows of the pictures, in columns.
 const SPAN: u64 = 6;
 
-/// What stands between a limit and its figures.
+/// The text between a limit and its figures.
 const FIGURES: &str = "   # most in any ";
 
 /// Every limit with figures has the figures of the program, and a picture.
@@ -43,7 +43,7 @@ fn figures_are_those_of_the_program() {
     assert_eq!(drawn, BTreeSet::from_iter(names()));
 }
 
-/// What passes at most in a window: with the calls of the picture, and with any calls.
+/// Returns the most that passes in a window: with the calls of the picture, and with any calls.
 fn figures(limit: &str) -> String {
     let rules = strategy(limit);
     let is_of_days = limit.contains("calendar");

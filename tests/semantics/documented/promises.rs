@@ -1,4 +1,4 @@
-//! What the document promises beside the bounds, which `properties/bounds.rs` has.
+//! Promises of the document beside the bounds, which `properties/bounds.rs` has.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::properties::machine::Machine;
 const START: u64 = 1_704_067_200_000_000;
 const SECOND: u64 = 1_000_000;
 
-/// How many of the calls of an even pace pass; `pace` of them in 60 seconds, from `phase` on.
+/// Counts the calls of an even pace that pass: `pace` of them in 60 seconds, from `phase` on.
 fn passed(algorithm: Algorithm, pace: u64, phase: u64, calls: u64) -> u64 {
     let mut machine = Machine::new(vec![algorithm]);
     let call = |number: u64| {

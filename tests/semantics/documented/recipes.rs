@@ -22,7 +22,8 @@ fn recipes_are_what_is_run() {
     }
 }
 
-/// What the commands of `console` print when a service with this configuration answers them. Each begins with `program`.
+/// Returns the output of the commands of `console`, answered by a service with this configuration. Each command
+/// begins with `program`.
 pub(super) fn printed(config: &str, console: &str, program: &str) -> String {
     let config = Config::parse(config, "weir.yaml", &weir::features::overrides()).unwrap();
     // Its clock stands still, because some answers change within half a second.
@@ -47,7 +48,7 @@ pub(super) fn block<'a>(recipe: &'a str, kind: &str) -> &'a str {
     rest.split("```").next().unwrap()
 }
 
-/// How long something takes depends on when it is asked; all else does not.
+/// Removes durations, which depend on the time of the call.
 pub(super) fn without_times(text: &str) -> String {
     let is_time = |word: &str| {
         let word = word.trim_end_matches(',');

@@ -1,4 +1,5 @@
-//! Where a node begins when it has to decide, what it forgets, and what it does not decide.
+//! The states that a node begins with when it has to decide, the states that it forgets, and the calls that it does
+//! not decide.
 
 use std::sync::Arc;
 
@@ -100,7 +101,7 @@ fn it_begins_where_the_store_stood_and_counts_on_in_the_next_outage() {
     assert_eq!(node.shared.stats().decided, 4);
 }
 
-/// What is known never lowers the use here, and is charged up to the smaller limit at most.
+/// A known state never lowers the use here, and is charged up to the smaller limit at most.
 #[test]
 fn what_is_known_only_adds() {
     let (node, half) = (Node::new(1 << 20), each((1, 2), window(8)));

@@ -19,7 +19,7 @@ use super::{Admitted, WINDOW, random::Random};
 /// A multiple of the window.
 const BEGIN: u64 = 1_704_067_200_000_000;
 
-/// Which exceptions happen, or count.
+/// The exceptions that happen, or that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Exceptions {
     pub(super) restarts: bool,
@@ -31,11 +31,11 @@ impl Exceptions {
     pub(super) const NONE: Self = Self { restarts: false, losses: false, skew: false };
 }
 
-/// What the store does with the next call.
+/// The answer of the store to the next call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Does {
     Answers,
-    /// It decides, and nobody hears of it.
+    /// The store decides, and nobody hears of it.
     LosesTheReply,
     Nothing,
 }
@@ -72,7 +72,7 @@ impl Store for FailingStore {
 /// One node, which keeps its own states.
 struct Node {
     clock: ManualClock,
-    /// How far its clock is ahead.
+    /// Time by which the node's clock is ahead.
     ahead: u64,
     store: LocalFallback<FailingStore>,
 }
@@ -87,11 +87,11 @@ pub(super) struct LocalCluster {
     pub(super) fails: bool,
     pub(super) now: u64,
     pub(super) admitted: Vec<Admitted>,
-    /// When the store decided, also if its reply was lost.
+    /// Times at which the store decided, also if its reply was lost.
     decided: Vec<u64>,
-    /// When a unit was given back.
+    /// Times at which a unit was given back.
     refunds: Vec<u64>,
-    /// When a node restarted.
+    /// Times at which a node restarted.
     restarts: Vec<u64>,
     losses: Vec<u64>,
 }

@@ -11,7 +11,7 @@ use weir_store::{BudgetDecision, BudgetOp, Store as _};
 
 use super::*;
 
-/// How many ends, and how many limits have them.
+/// The number of ends, and of limits that have them.
 const STATES: [(u64, usize); 2] = [(18, 4), (64, 8)];
 
 /// A cost that is denied while most of it is used and the rest is held.

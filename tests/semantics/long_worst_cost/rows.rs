@@ -12,7 +12,7 @@ pub struct Row {
     pub limits: Vec<Algorithm>,
     /// Pause, operation and cost of each call that makes the state.
     pub before: Vec<(u64, Op, u64)>,
-    /// How far the clock moves before the call, and how far back.
+    /// Time by which the clock moves before the call, and by which it goes back.
     pub pause: u64,
     pub back: u64,
     pub op: Op,

@@ -138,8 +138,8 @@ fn a_growing_log_stops_at_the_budget() {
     assert!(fixture.charge(&strategy, "consumer 7", 1).unwrap(), "expired logs are evicted");
 }
 
-/// Where keys may be evicted, a log that grows is rarely refused while other logs can make room; and a
-/// bucket, whose cell stays, is not dropped for it in vain.
+/// If keys may be evicted, a log that grows is rarely refused while other logs can make room; and a bucket, whose
+/// cell stays, is not dropped for it in vain.
 #[test]
 fn a_growing_log_evicts_other_logs_only() {
     let (fixture, logs, buckets) = (Fixture::new(MIB, WhenFull::Evict), hourly_log(10_000), slow_bucket());

@@ -15,7 +15,7 @@ const MINUTE: Micros = Micros::from_secs(60);
 const WINDOW: Micros = Micros::from_secs(900);
 const TEN_YEARS: i64 = 3650 * 86_400;
 
-/// How long the process has been up.
+/// Uptimes of the process.
 const AGES: [Micros; 3] = [Micros::ZERO, Micros::from_secs(2), Micros::from_secs(5 * 3600)];
 
 /// Steps in seconds, one after the other.

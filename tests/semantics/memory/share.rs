@@ -39,7 +39,7 @@ impl Fixture {
         }
     }
 
-    /// How many of these keys have been forgotten.
+    /// Counts the forgotten ones of these keys.
     fn forgotten(&self, strategy: &Arc<Strategy>, keys: std::ops::Range<usize>) -> usize {
         keys.filter(|key| self.peek(strategy, &format!("half {key}"), 6)).count()
     }
@@ -168,7 +168,7 @@ fn a_flood_of_its_own_strategy_may_reset_a_half_used_key_and_no_exhausted_one() 
     }
 }
 
-/// Where a flood has spent all of its keys, nothing can be evicted: its own new keys are refused, and the last tenth
+/// A flood that has spent all of its keys leaves nothing to evict: its own new keys are refused, and the last tenth
 /// of the budget is the others'.
 #[test]
 fn a_flood_of_exhausted_keys_is_refused_in_the_last_tenth() {

@@ -1,4 +1,4 @@
-//! How much memory a key takes: what the store counts, and what the kernel says.
+//! The memory of a key, as the store counts it and as the kernel does.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ const FEWEST: usize = 600_000 / SCALE;
 const KEYS: usize = 2_000_000 / SCALE;
 const POINTS: usize = 15;
 
-/// How the line begins that says what was measured.
+/// The begin of the line with the result.
 const MEASURED: &str = "bytes a key";
 
 /// A debug build is slow, and its tables have the same layout.

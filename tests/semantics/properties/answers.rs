@@ -153,7 +153,7 @@ proptest! {
     }
 }
 
-/// Whether its answers count the attempt itself.
+/// Returns true if the answers of the limit count the attempt itself.
 fn counts_attempts(limit: &Algorithm) -> bool {
     limit.counts_denied() && matches!(limit.engine(), Engine::Log(_))
 }

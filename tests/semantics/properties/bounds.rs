@@ -88,7 +88,7 @@ fn check(limit: &Algorithm, phase: u64, admitted: &[Admitted]) -> Result<(), Str
     }
 }
 
-/// How many months after January 1970 the day before `time` is, counted one by one.
+/// Returns the months from January 1970 to the day before `time`, counted one by one.
 fn month(time: u64) -> u64 {
     let (mut day, mut month) = ((time / 86_400_000_000).saturating_sub(1), 0);
     loop {

@@ -1,4 +1,4 @@
-//! What was written under another length counts whole until it would have been fresh, and then not at all.
+//! States of another length count whole until they would have been fresh, and then not at all.
 
 use proptest::prelude::*;
 use weir_core::algorithm::{Algorithm, Op};
@@ -27,7 +27,7 @@ proptest! {
     }
 }
 
-/// What is charged meanwhile is joined to it, and goes with it.
+/// Charges of the meantime are joined to the state, and go with it.
 fn check_charged_meanwhile(
     mut machine: Machine,
     after: &Algorithm,

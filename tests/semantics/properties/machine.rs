@@ -25,9 +25,9 @@ pub struct Machine {
     pub limits: Vec<Algorithm>,
     pub states: Vec<Option<State>>,
     pub now: Micros,
-    /// Where each limit's key stands in a spread window.
+    /// The place of each limit's key in a spread window.
     pub phases: Vec<u64>,
-    /// What is remembered of decisions under ids.
+    /// The records of decisions under ids.
     pub records: HashMap<String, OnceRecord>,
     last: Option<Answer>,
 }
@@ -81,7 +81,7 @@ impl Machine {
         Ok(answer)
     }
 
-    /// What `op` would answer after so many microseconds more; nothing changes.
+    /// Returns the answer to `op` after this many microseconds more; nothing changes.
     pub fn would(&self, op: Op, cost: u64, after: u64) -> Answer {
         let mut other = self.clone();
         other.now.0 += after;
@@ -122,7 +122,7 @@ impl Machine {
         .min(EON)
     }
 
-    /// What `cost` means now.
+    /// Returns the present value of `cost`.
     pub fn cost(&self, cost: Cost) -> u64 {
         let limit = self.limits.iter().map(Algorithm::limit).min().unwrap_or(0);
         let remaining = self.last.as_ref().map_or(limit, |answer| answer.all.remaining);

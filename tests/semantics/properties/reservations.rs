@@ -1,4 +1,4 @@
-//! What holds for the starts of reserved calls, together with plain ones, whatever is cancelled between.
+//! Promises of the starts of reserved calls, together with plain ones and cancellations.
 
 use std::collections::BTreeMap;
 

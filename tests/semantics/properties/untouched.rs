@@ -1,4 +1,4 @@
-//! What changes no state, and that a decision changes the states of all its limits or of none.
+//! Decisions that change no state; and a decision changes the states of all its limits or of none.
 
 use proptest::prelude::*;
 use weir_core::algorithm::{Algorithm, Op};

@@ -11,8 +11,8 @@ use crate::support::{RedisServer, redis_store};
 const HOUR: u64 = 3_600_000_000;
 const SECOND: u64 = 1_000_000;
 
-/// What is held comes again when its time is over by the clock as it is now, however many items that are; and so does what
-/// was given back.
+/// Held items come again when their time is over by the present clock, however many they are; and so do items that
+/// were given back.
 #[tokio::test]
 async fn what_workers_hold_comes_no_later() {
     for held in [1, 700] {

@@ -15,7 +15,7 @@ use weir_units::Micros;
 use super::Guarded;
 use crate::support::queues::{START, numbers, queue};
 
-/// What became of each item by what was answered.
+/// The fate of each item, by the answers.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Fate {
     accepted: bool,

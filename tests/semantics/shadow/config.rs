@@ -1,4 +1,4 @@
-//! What a configuration may say of shadows.
+//! The configuration of shadows.
 
 use weir_config::{Config, ConfigOverrides};
 

@@ -1,5 +1,4 @@
-//! How a stream ends, and what holds it up: a reader that does not read, a caller that goes away, a
-//! deadline, a server that shuts down.
+//! Streams that do not end well: a reader that does not read, a caller that goes away, a message that is too large.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -21,7 +20,7 @@ fn thousand() -> ShouldAllowStreamRequest {
     message((0..1000).map(|id| (id, ask_under("open", "endless", "bob"))))
 }
 
-/// What the server says it has decided under the strategy of [`thousand`].
+/// Counts the decisions under the strategy of [`thousand`], as the server says.
 fn decided(server: &Server) -> u64 {
     let (_, metrics) = server.get("/metrics");
     let lines = metrics.lines().filter(|line| line.starts_with("weir_decisions_total{strategy=\"open\""));

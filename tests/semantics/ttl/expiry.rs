@@ -137,7 +137,7 @@ async fn a_counted_denial_expires_too() {
     check_expiry(&world, strategy, Op::Charge, 1).await;
 }
 
-/// When Redis forgets a key, its limit is as if never used; so forgetting it is no event at all.
+/// The limit of a key that Redis has forgotten is as if never used, so its expiry is no event at all.
 #[tokio::test]
 async fn an_expired_key_is_a_fresh_one() {
     let world = World::start().await;

@@ -45,7 +45,6 @@ async fn charges_are_refused_whole_and_looks_are_answered() {
     }
 }
 
-/// What is given back is given back, or refused.
 #[tokio::test]
 async fn a_refund_is_made_or_refused() {
     let world = World::start().await;

@@ -88,7 +88,7 @@ pub(super) fn of_lease(answer: Result<LeaseAnswer, StoreError>) -> Json {
     json!([outcome, answer.limit, answer.in_flight, answer.remaining, answer.estimate.to_string()])
 }
 
-/// What was done, the depth, and what belongs to it. The items that were settled are `ids`.
+/// Returns the action, the depth, and their details as JSON. `ids` are the settled items.
 pub(super) fn of_queue(ids: &[ItemId], answer: Result<QueueAnswer, StoreError>) -> Json {
     let QueueAnswer { depth, reply, .. } = match answer {
         Err(error) => return json!(error.to_string()),

@@ -17,7 +17,7 @@ use super::stories::stories;
 use super::story::{Story, World};
 use crate::support::RedisServer;
 
-/// Who makes a step: the release before, or this version. Of the number of the step, and of how many there are.
+/// The maker of a step, by its number and the number of steps: true for the release before, false for this version.
 type Turns = fn(usize, usize) -> bool;
 
 const TURNS: [(&str, Turns); 6] = [

@@ -11,7 +11,7 @@ use crate::support::RedisServer;
 
 type Bytes = Vec<u8>;
 
-/// What stands for nothing in a stream.
+/// The id of no entry in a stream.
 const NO_ID: &str = "0-0";
 
 /// Every key, in the order of names.

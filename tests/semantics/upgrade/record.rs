@@ -1,4 +1,4 @@
-//! What a version sends to Redis, as a release keeps it: script calls by step, and the texts of the scripts.
+//! The recording of a release: script calls by step, and the texts of the scripts.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};

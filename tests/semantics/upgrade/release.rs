@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use super::bytes::{bytes_of, json_of};
 use super::record::SentCall;
 
-/// Its scripts, and its stories by name.
+/// The scripts of a release, and its stories by name.
 pub(super) struct Release {
     /// By their digests.
     pub(super) scripts: BTreeMap<String, String>,

@@ -14,7 +14,7 @@ pub(super) type Step = (u64, Op, u64);
 pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) strategy: Arc<Strategy>,
-    /// Whether its charges and debits have an id.
+    /// True if charges and debits have an id.
     pub(super) has_ids: bool,
     /// Steps before the states are written down.
     pub(super) before: Vec<Step>,

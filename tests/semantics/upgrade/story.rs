@@ -1,4 +1,4 @@
-//! What a release was asked, step by step, and a store that is asked the same.
+//! The questions of a release, step by step, and a store that is asked the same.
 
 use std::sync::Arc;
 
@@ -31,17 +31,17 @@ pub(super) struct Story {
     pub(super) steps: Vec<Step>,
     /// After so many steps the states are written down.
     pub(super) states_after: usize,
-    /// What its answers must keep to, whoever gives them.
+    /// The law that its answers must keep, whoever gives them.
     pub(super) law: Option<Law>,
 }
 
-/// What is asked so many microseconds after the step before, all of it at once.
+/// Questions asked at once, this many microseconds after the step before.
 pub(super) struct Step {
     pub(super) after: u64,
     pub(super) acts: Vec<Act>,
 }
 
-/// What is never to happen.
+/// A law of answers.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Law {
     /// More than this is granted to one consumer within a span.
@@ -67,7 +67,7 @@ pub(super) struct CostsRules {
     pub(super) costed: Arc<CostedLimits>,
 }
 
-/// What is done with them: refunds and resets are of all limits.
+/// An operation on costs: refunds and resets are of all limits.
 pub(super) enum CostsAct {
     Ask(Ask),
     Settle(SettledCosts),
@@ -76,11 +76,11 @@ pub(super) enum CostsAct {
     Reset,
 }
 
-/// What is done with a queue.
+/// An operation on a queue.
 pub(super) enum QueueAct {
     /// Ids, which may be empty, and payloads.
     Put(Vec<(String, String)>),
-    /// Who takes, and how many.
+    /// The taker, and the number of items.
     Take(&'static str, usize),
     Ack(Vec<Item>, &'static str),
     Nack(Vec<Item>, Micros),

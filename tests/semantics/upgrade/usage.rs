@@ -1,4 +1,4 @@
-//! What nodes tell one another of their usage: keys as a release wrote them, and what this version reads in them.
+//! The usage that nodes share: keys as a release wrote them, read by this version.
 //!
 //! It is no script: values are written whole and read by all nodes, so that a release only has to write and read the same.
 
@@ -18,7 +18,7 @@ use crate::support::server::{BASE, Server, ask, ask_under, config};
 use crate::support::stores::redis_config;
 use crate::support::{RedisServer, SOON, eventually, eventually_async};
 
-/// What stands for the start of a process and its number.
+/// Placeholder of the start of a process and its number.
 const INCARNATION: &str = "INCARNATION";
 
 /// After the minute of the calls, which other nodes see when it is over.
@@ -48,7 +48,7 @@ async fn usage_is_written_and_read_as_before() {
     }
 }
 
-/// What a node says of these keys, as a process wrote them that has ended.
+/// Returns the answer of a node about these keys of a process that has ended.
 async fn read_again(redis: &RedisServer, keys: &[Json]) -> Json {
     redis.flush_all();
     let mut connection = redis.connection();
@@ -98,7 +98,7 @@ async fn written(redis: &RedisServer) -> Vec<Json> {
     keys
 }
 
-/// What a node of this version says of these keys.
+/// Returns the answer of a node of this version about these keys.
 async fn read(redis: &RedisServer) -> Json {
     let server = node("new", redis);
     server.clock.set(LATER);

@@ -72,7 +72,7 @@ fn of<E: std::fmt::Debug>(
     (Arc::new(base), rules)
 }
 
-/// What the limiter says of a row, by name, as the table writes it.
+/// Returns the answer of the limiter to a row, by the names of the table.
 pub async fn observed(table: &Table, rules: &Rules, row: &Row, store: impl Store) -> BTreeMap<String, Value> {
     let recorder = Metrics::register(&Registry::new(), rules).unwrap().recorder();
     let limiter = Limiter::new(Arc::new(rules.clone()), store, recorder);

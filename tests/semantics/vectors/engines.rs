@@ -78,7 +78,7 @@ impl Store for Pure {
 pub struct Stored<S> {
     store: Arc<S>,
     clock: ManualClock,
-    /// How many callers with different names make each step at once. All must get the same answer.
+    /// Number of callers with different names that make each step at once. All must get the same answer.
     callers: usize,
 }
 
@@ -133,9 +133,9 @@ impl<S: Store> Stored<S> {
 }
 
 impl<S: Fork> Stored<S> {
-    /// How long after the row's attempt the next one would pass, a cost of 1 without other traffic: by
-    /// search. It is no part of a verdict, so only an engine that can be tried without being changed
-    /// tells it. A peek's own attempt is made first: it asks what would happen if it were one.
+    /// Finds the time after the row's attempt at which the next one would pass, a cost of 1 without other traffic: by
+    /// search. It is no part of a verdict, so only an engine that can be tried without being changed tells it. A
+    /// peek's own attempt is made first: it asks what would happen if it were one.
     pub async fn next_allowed_after(&self, strategy: &Arc<Strategy>, row: &Row, now: Micros) -> Option<u64> {
         let attempt = Row { op: Op::Charge, cost: 1, ..row.clone() };
         let fork = |pure: &Pure| {

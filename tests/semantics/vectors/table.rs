@@ -17,12 +17,12 @@ use super::files::{folder, is_of_budgets, is_of_leases, is_of_nodes, is_of_queue
 /// One table: limits, and rows in order of time of their making.
 pub struct Table {
     pub id: String,
-    /// Whether `denied_by` names the causes of its only limit: `count`, `min_gap`.
+    /// True if `denied_by` names the causes of the only limit: `count`, `min_gap`.
     pub names_causes: bool,
     pub strategy: Arc<Strategy>,
     /// By how much a time may differ: of floats that another language has computed.
     pub tolerance_us: u64,
-    /// Where the limiter decides and not the strategy alone.
+    /// The rules of a table that the limiter decides, and not the strategy alone.
     pub rules: Option<Rules>,
     pub rows: Vec<Row>,
 }
@@ -79,7 +79,7 @@ struct RawRow {
     at_us: u64,
     /// Of `count`.
     interval_us: Option<u64>,
-    /// What the source answered, which is not compared.
+    /// The answer of the source, which is not compared.
     #[serde(default, rename = "redback_original")]
     _redback_original: u64,
     op: String,

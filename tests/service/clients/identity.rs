@@ -65,7 +65,7 @@ impl Guarded {
         Self { serve, authority, shop, token, jwt, dir }
     }
 
-    /// What the clients call, and the code that each call must have.
+    /// Returns the calls of the clients, and the code that each call must have.
     fn cases(&self) -> String {
         let (cert, key) = (&self.shop.cert, &self.shop.key);
         let bearer = |credential: &str| format!("Bearer {credential}");

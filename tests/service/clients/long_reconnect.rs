@@ -1,4 +1,5 @@
-//! How long a restart leaves clients unlimited that fail open: with the channel options of docs/clients.md, below 3 s.
+//! The time for which a restart leaves clients unlimited that fail open: with the channel options of docs/clients.md,
+//! below 3 s.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
@@ -12,7 +13,7 @@ use weir_testing::ports;
 /// Calls that fail before the server comes back: by then the default backoff of gRPC is many seconds long.
 const FAILURES: usize = 120;
 
-/// What the page promises.
+/// The promise of the page.
 const GAP: Duration = Duration::from_secs(3);
 
 /// Times that it is tried. A machine may stop everything for longer than the gap.

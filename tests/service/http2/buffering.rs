@@ -10,7 +10,7 @@ use crate::support::frames::{
     DATA, HEADERS, RST_STREAM, Raw, SETTINGS, WINDOW_UPDATE, frame, number, settings_of,
 };
 
-/// What the server may hold, whatever its clients announce: the budget of 64 MiB, and everything else.
+/// The memory that the server may hold, whatever its clients announce: the budget of 64 MiB, and everything else.
 const MOST: u64 = 160 << 20;
 
 const INITIAL_WINDOW_SIZE: u16 = 4;

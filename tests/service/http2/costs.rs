@@ -11,7 +11,7 @@ use super::requests::{ONE, STREAM, call, fields, head, headers, literal, plain, 
 use super::{HEADER_TABLE_SIZE, INITIAL_WINDOW_SIZE};
 use crate::support::frames::{CONTINUATION, END_HEADERS, END_STREAM, HEADERS, Raw, frame, ping, settings};
 
-/// How many bytes are sent, about.
+/// Bytes that are sent, about.
 const SENT: usize = 1 << 20;
 
 /// What a process takes for these bytes on a connection of its own, in hundredths of a second.

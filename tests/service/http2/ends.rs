@@ -1,4 +1,4 @@
-//! How streams and connections end, from either side; and that nothing is left of them.
+//! The ends of streams and connections, from either side. Nothing is left of them.
 
 use std::net::Shutdown;
 
@@ -136,7 +136,7 @@ fn every_question_of_a_stream_that_was_read_is_answered() {
     assert_eq!(ground.server.ended(), Ok(()));
 }
 
-/// How many answers these messages of a stream have.
+/// Counts the answers in these messages of a stream.
 fn answers(mut data: &[u8]) -> usize {
     let mut count = 0;
     while let Some((prefix, rest)) = data.split_at_checked(5) {

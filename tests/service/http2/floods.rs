@@ -19,11 +19,11 @@ use crate::support::frames::{
 use crate::support::server::ask_under;
 use crate::support::{Process, RedisServer, SOON, eventually, ports, scratch};
 
-/// What a process may grow by, whatever its peers do: the windows, the buffers and the tables of one connection
-/// are some hundred KiB.
+/// The growth that a process may have, whatever its peers do: the windows, the buffers and the tables of one
+/// connection are some hundred KiB.
 const BOUND: u64 = 24 << 20;
 
-/// What a peer sends, if it is let: more than that.
+/// Bytes that a peer sends if it can: more than that.
 const FLOOD: usize = 40 << 20;
 
 const RULES: &str = "
@@ -196,7 +196,7 @@ fn a_header_bomb() {
 
 type Flood = (&'static str, fn(u32) -> Vec<u8>);
 
-/// What the peer never reads is not kept for it.
+/// Answers that the peer never reads are not kept for it.
 #[test]
 fn answers_that_are_not_read() {
     let mut attacked = Attacked::start();

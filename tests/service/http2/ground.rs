@@ -1,4 +1,4 @@
-//! What tests of `fast` stand on: a server, and an ordinary client that must be served whatever others do.
+//! The ground of the tests of `fast`: a server, and an ordinary client that must be served whatever others do.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

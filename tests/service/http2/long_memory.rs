@@ -1,4 +1,4 @@
-//! What open calls take: the memory of a process under each kind of them, and after its callers have gone.
+//! The memory of open calls: the memory of a process under each kind of them, and after its callers have gone.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::requests::{BATCH, ONE, STREAM, data, head};
 use crate::support::frames::{DATA, END_STREAM, Raw, frame};
 use crate::support::{RedisServer, eventually};
 
-/// What the process may have on each transport, whatever its callers open.
+/// Memory that the process may have on each transport, whatever its callers open.
 const MOST: [(&str, u64); 2] = [("fast", 160 << 20), ("tonic", 512 << 20)];
 
 const CONNECTIONS: usize = 40;
@@ -21,7 +21,7 @@ const SUBSCRIBE: &str = "/weir.v1.QueueService/Subscribe";
 const TAKE: &str = "/weir.v1.QueueService/Take";
 const STATS: &str = "/weir.v1.QueueService/Stats";
 
-/// What is sent after the headers of each call.
+/// The bytes after the headers of each call, and whether they end the stream.
 type Body = (&'static [u8], bool);
 
 const SILENT: Body = (&[], false);

@@ -1,4 +1,4 @@
-//! What a server may do about what it is sent. The names say which of it is accepted.
+//! Reactions of a server. The names say which of them are accepted.
 
 use super::requests::call;
 use super::session::Session;

@@ -18,7 +18,7 @@ pub(super) const STREAM: &str = "/weir.v1.RateLimitService/ShouldAllowStream";
 
 pub(super) type Field<'a> = (&'a str, &'a str);
 
-/// What a call's headers begin with.
+/// The headers of a call.
 pub(super) fn fields(path: &str) -> Vec<Field<'_>> {
     let ends = [("content-type", "application/grpc"), ("te", "trailers")];
     let begins = [(":method", "POST"), (":scheme", "http"), (":path", path), (":authority", "weir")];

@@ -16,7 +16,7 @@ use crate::support::frames::{
 
 type Fields = Vec<(String, String)>;
 
-/// What the server may send on a stream before it gets more.
+/// The bytes that the server may send on a stream before it gets more credit.
 const WINDOW: i64 = 65_535;
 
 pub(super) struct Session {
@@ -24,9 +24,9 @@ pub(super) struct Session {
     decoder: Decoder<'static>,
     /// A header block that has not ended.
     block: Option<(u32, bool, Vec<u8>)>,
-    /// What the server may send, on all streams.
+    /// Credit of the server on all streams.
     window: i64,
-    /// What we may send, likewise.
+    /// Our credit on all streams.
     pub(super) credit: i64,
     pub(super) initial_credit: i64,
     streams: BTreeMap<u32, Stream>,
@@ -34,7 +34,7 @@ pub(super) struct Session {
     /// The last stream ID and the error code of each GOAWAY.
     pub(super) goaways: Vec<(u32, u32)>,
     pub(super) closed: bool,
-    /// Whether the server's PINGs are answered.
+    /// True if the server's PINGs are answered.
     pub(super) answers_pings: bool,
 }
 
@@ -46,7 +46,7 @@ struct Stream {
     answer: Answer,
 }
 
-/// What has come on a stream.
+/// The frames that have come on a stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Answer {
     pub(super) head: Fields,
@@ -68,7 +68,7 @@ impl Answer {
         &self.data[5..]
     }
 
-    /// Which allows.
+    /// Asserts that the answer allows.
     pub(super) fn allows(&self) {
         assert!(ShouldAllowResponse::decode(self.message()).unwrap().allowed, "{self:?}");
     }
@@ -137,17 +137,17 @@ impl Session {
         }
     }
 
-    /// How much may be sent on a stream.
+    /// Returns the number of bytes that may be sent on a stream.
     fn room(&mut self, stream: u32) -> i64 {
         self.credit.min(self.initial_credit + self.stream(stream).credit)
     }
 
-    /// What has come on a stream so far.
+    /// Returns the answer on a stream so far.
     pub(super) fn seen(&mut self, stream: u32) -> Answer {
         self.stream(stream).answer.clone()
     }
 
-    /// What has come on a stream when it has ended.
+    /// Waits for the end of a stream. Returns its answer.
     pub(super) fn ended(&mut self, stream: u32) -> Answer {
         let over = |it: &mut Self| it.stream(stream).answer.ended || it.stream(stream).answer.reset.is_some();
         assert!(self.until("the end of a stream", over), "closed before stream {stream} ended");

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use super::*;
 
-/// How often each is tried: whether an alert was lost depended on who was faster.
+/// Number of tries of each: whether an alert was lost depended on who was faster.
 const TRIES: usize = 20;
 
-/// What a client reads that has sent its first request behind the handshake, and reads a little later.
+/// Returns the alert that a client reads which has sent its first request behind the handshake, and reads a little
+/// later.
 fn alert(server: &Server, config: &Arc<rustls::ClientConfig>) -> String {
     let mut raw = match Raw::connect(server.grpc, Arc::clone(config)) {
         Ok(raw) => raw,

@@ -1,4 +1,4 @@
-//! Who is served.
+//! Clients that are served, and clients that are not.
 
 use super::*;
 use weir_testing::eventually;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::*;
 use weir_testing::{eventually, is_short};
 
-/// How long a turn of each attack lasts, and of the time beside it.
+/// Length of a turn of each attack, and of the time beside it.
 const LENGTH: Duration = Duration::from_millis(2_500);
 
 /// Turns of each, so that a slow moment of the machine is in both.

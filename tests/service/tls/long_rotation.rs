@@ -15,7 +15,7 @@ use self::load::Load;
 use self::versions::Versions;
 use crate::support::command::Serve;
 
-/// How long each transport is tried, in seconds.
+/// Variable with the time for each transport, in seconds.
 const SECONDS: &str = "WEIR_ROTATION_SECONDS";
 
 /// Time between two versions of all files.

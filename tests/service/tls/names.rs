@@ -76,7 +76,7 @@ async fn a_certificate_without_a_name_ends_its_connection() {
     }
 }
 
-/// Those of both, in one file.
+/// Returns the certificates of both authorities, in one file.
 fn both(one: &Authority, other: &Authority) -> Vec<u8> {
     [one, other].map(|authority| std::fs::read(authority.ca_file()).unwrap()).concat()
 }

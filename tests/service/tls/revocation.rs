@@ -1,4 +1,4 @@
-//! What revocation lists decide: of which certificates, and where a list is missing or has expired.
+//! Revocation lists: the certificates that they are about, and lists that are missing or have expired.
 
 use super::*;
 use weir_config::{CrlConfig, CrlDepth, CrlExpired, CrlUnknown};

@@ -25,7 +25,7 @@ use super::client::Client;
 use crate::support::scratch;
 use crate::support::server::Server;
 
-/// What every configuration of these tests has.
+/// The common part of all configurations of these tests.
 const BASE_CONFIG: &str = "
 strategies:
   burst: { limits: [{ name: each, per: [consumer], token_bucket: { rate: 1/1h, burst: 5 } }] }
@@ -85,7 +85,7 @@ impl Guarded {
         format!("Bearer {token}")
     }
 
-    /// What has been decided, stored and counted, apart from refusals.
+    /// Returns the counts of decisions and of everything stored, apart from refusals.
     fn counted(&self) -> Vec<String> {
         let page = self.server.get_as("/metrics", &self.bearer("admin")).1;
         let counts =

@@ -20,18 +20,18 @@ pub(super) const RESOURCES: [&str; 5] =
 pub(super) const CONSUMERS: [&str; 3] = ["bob", "eve", ""];
 const STRATEGIES: [&str; 5] = ["", "", "burst", "everybody", "nobody's"];
 
-/// What makes a call wrong, besides what its message says.
+/// A fault of a call, besides its message.
 #[derive(Debug, Clone)]
 enum Fault {
     /// A flag that says compressed, or nothing at all.
     Flag(u8),
-    /// It ends within the message.
+    /// The call ends within the message.
     Cut(Index),
-    /// It ends in trailers, which is not wrong.
+    /// The call ends in trailers, which is not wrong.
     Trailers,
-    /// It is cancelled within the message.
+    /// The call is cancelled within the message.
     Cancelled(Index),
-    /// It announces a message that is too large and sends it.
+    /// The call announces and sends a message that is too large.
     TooLarge,
     Header(&'static str, Vec<u8>),
 }

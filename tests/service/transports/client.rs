@@ -24,7 +24,7 @@ pub(crate) struct Call {
     pub(crate) ends: Ends,
 }
 
-/// How a call ends on the side of its client.
+/// The end of a call on the side of its client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ends {
     /// END_STREAM with the last byte.
@@ -33,7 +33,7 @@ pub(crate) enum Ends {
     WithTrailers,
     /// RST_STREAM after so many bytes of the body, of which the last is not one.
     Cancelled(usize),
-    /// It does not end: the answer is waited for.
+    /// The client's side stays open: the answer is waited for.
     Never,
 }
 

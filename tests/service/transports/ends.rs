@@ -1,4 +1,4 @@
-//! How calls and connections end, on both transports alike.
+//! The ends of calls and connections, on both transports alike.
 
 use std::time::Duration;
 

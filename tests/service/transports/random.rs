@@ -40,7 +40,8 @@ fn what_was_charged() -> Vec<Call> {
     calls
 }
 
-/// What both transports must say of a call. The words of a fault that a transport finds are its own.
+/// Returns the part of an outcome that both transports must agree on. The words of a fault that a transport finds are
+/// its own.
 fn comparable(call: &Call, outcome: &Outcome) -> Outcome {
     let mut outcome = outcome.clone();
     if !is_right(call) {
@@ -68,7 +69,7 @@ fn comparable(call: &Call, outcome: &Outcome) -> Outcome {
     outcome
 }
 
-/// Whether a transport has no fault to find: whole messages of a size that all methods take.
+/// Returns true if a transport has no fault to find: whole messages of a size that all methods take.
 fn is_right(call: &Call) -> bool {
     let encoded = call.headers.iter().any(|(name, value)| name == "grpc-encoding" && value != "identity");
     let whole: usize = messages(&call.body).iter().map(|message| message.len() + PREFIX).sum();

@@ -108,7 +108,7 @@ impl<const N: usize> Sent for [Vec<u8>; N] {
     }
 }
 
-/// What a case expects, each a method with these arguments.
+/// The expectations of a case, each a method with these arguments.
 macro_rules! expectations {
     ($($(#[$doc:meta])* $name:ident($($given:ident: $type:ty),*) => $expected:ident $(($($value:expr),*))?;)*) => {
         impl Case {
@@ -185,7 +185,7 @@ impl Case {
         self
     }
 
-    /// What is sent without an expectation in between arrives together.
+    /// Sends bytes. All that is sent without an expectation in between arrives together.
     pub(crate) fn send(self, bytes: impl Sent) -> Self {
         self.step(Step::Send(bytes.into_bytes()))
     }

@@ -139,7 +139,7 @@ impl Client {
         }
     }
 
-    /// How the connection ended, once it has.
+    /// Returns the end of the connection, once it has ended.
     pub(crate) async fn ended(&mut self) -> Result<Result<(), ConnectionEnd>, String> {
         let ended = tokio::time::timeout(IDLE, &mut self.server).await;
         let ended = ended.map_err(|_| "the connection goes on".to_owned())?;

@@ -186,7 +186,7 @@ impl Caller {
         bytes
     }
 
-    /// What came back is what was asked for. `all` if nothing is under way any more.
+    /// Checks that each answer is that of its call. `all` if nothing is under way any more.
     pub(crate) fn checks(&self, monitor: &Monitor, all: bool) -> usize {
         let mut answered = 0;
         for (id, call) in &self.calls {

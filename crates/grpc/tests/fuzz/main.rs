@@ -23,7 +23,7 @@ use weir_time::clock::monotonic;
 
 use conversation::{Tally, fuzz};
 
-/// How long it goes on, in seconds. However fast the machine is, this many seeds are tried at least.
+/// Duration of the fuzzing, in seconds. However fast the machine is, this many seeds are tried at least.
 const SECONDS: &str = "WEIR_FUZZ_SECONDS";
 const FEWEST: u64 = 50;
 

@@ -11,7 +11,7 @@ const LARGEST_FRAME: usize = 16_384;
 
 const INTERNAL_ERROR: u32 = 2;
 
-/// How far one stream is.
+/// The progress of one stream.
 #[derive(Default)]
 pub(crate) struct Seen {
     /// The client has sent HEADERS.

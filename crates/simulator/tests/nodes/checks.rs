@@ -30,10 +30,10 @@ use crate::setup::SimulatedConfig;
 /// Offences against the models that are shown of one run, besides those against bounds.
 const SHOWN: usize = 5;
 
-/// What all checks need to know.
+/// Facts of a run that all checks need.
 pub(crate) struct CheckedRun {
     pub(crate) rules: Arc<Rules>,
-    /// How often a server lost writes, or its clock stepped.
+    /// Number of failovers and clock steps of servers.
     pub(crate) exceptions: u64,
 }
 

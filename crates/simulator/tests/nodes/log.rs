@@ -1,4 +1,5 @@
-//! What happened, in its order: the checks read it, people read it, and its digest shows whether two runs are the same.
+//! The events of a run in their order. Checks and people read them, and their digest shows whether two runs are the
+//! same.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ pub(crate) struct LoggedEvent {
     pub(crate) event: SimulationEvent,
 }
 
-/// What can happen. Some of it is for people alone.
+/// An event of a run. Some events are for people alone.
 #[derive(Debug, Clone)]
 #[allow(dead_code)]
 pub(crate) enum SimulationEvent {
@@ -45,9 +46,9 @@ pub(crate) enum SimulationEvent {
     /// A caller was told that it holds units, `held_for` µs from when that was decided: after `sent`. `is_new`: this question has
     /// made the hold.
     Held { key: String, id: String, units: u64, sent: u64, held_for: u64, is_new: bool },
-    /// It settles.
+    /// The caller settles.
     Settling { key: String, id: String },
-    /// It was told that it has settled. `is_new`: this settlement has done it.
+    /// The caller was told that it has settled. `is_new`: this settlement has done it.
     Settled { key: String, id: String, used: u64, outcome: SettleOutcome, is_new: bool },
     /// Something went wrong.
     Fault(WorldFault),
@@ -72,7 +73,7 @@ pub(crate) struct CounterName {
     pub(crate) consumer: String,
 }
 
-/// What a node asks its store.
+/// A question of a node for its store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoreQuestion {
     pub(crate) node: usize,
@@ -88,7 +89,7 @@ pub(crate) struct DecidedCost {
     pub(crate) limits: Vec<LimitVerdict>,
 }
 
-/// What a caller was told.
+/// The answer that a caller got.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CallOutcome {
     /// By the store, or by a node that counts.
@@ -101,14 +102,14 @@ pub(crate) enum CallOutcome {
     Failed(String),
 }
 
-/// What went wrong.
+/// A fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum WorldFault {
     /// A node begins, crashes, or ends after its last answer.
     NodeBegins(usize),
     NodeCrashes(usize),
     NodeEnds(usize),
-    /// What is on its way between the two waits.
+    /// Bytes in flight between the two wait until the path is healed.
     PathCut {
         node: usize,
         server: usize,
@@ -124,10 +125,10 @@ pub(crate) enum WorldFault {
         server: usize,
         both_ways: bool,
     },
-    /// What the server has now is what it has after a failover.
+    /// The server's current data will be its data after a failover.
     Replicated(usize),
     ServerDies(usize),
-    /// It has what was replicated last.
+    /// The server loses all writes since the last replication.
     ServerFailsOver(usize),
     ClockSteps {
         server: usize,

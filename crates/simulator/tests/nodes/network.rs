@@ -134,7 +134,7 @@ impl SimulatedNetwork {
         self.lose_all(|path| path.server == server, true);
     }
 
-    /// It runs again.
+    /// Starts a server that was stopped.
     pub(crate) fn start(&self, server: usize) {
         self.0.paths.lock().down.remove(&server);
     }

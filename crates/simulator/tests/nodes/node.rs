@@ -37,7 +37,7 @@ pub(crate) const RESOURCE: &str = "zoo";
 /// The stores of a worker, in front of one another.
 type NodeStore = LocalFallback<ApproximateStore<Coalesce<Denials<RecordedStore>>, RedisStore>>;
 
-/// What all nodes have in common.
+/// The setup that all nodes share.
 #[derive(Clone)]
 pub(crate) struct NodeSetup {
     pub(crate) redis: RedisConfig,

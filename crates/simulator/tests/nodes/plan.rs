@@ -1,4 +1,4 @@
-//! What a seed decides before anything happens.
+//! The choices of a seed before anything happens.
 
 use crate::random::SeededRandom;
 

@@ -6,7 +6,7 @@ use super::{SimulationPlan, SimulationReport};
 /// The most seeds that may miss a fault.
 const SEEDS: u64 = 50;
 
-/// What is said where an answer is not that of the model, and where more was admitted than the bound.
+/// Words of an offence against the model, and of one against a bound.
 const MODEL: &str = "the model";
 const OVER: &str = "units were admitted";
 

@@ -7,19 +7,19 @@ use crate::log::{CallOutcome, LoggedEvent, SimulationEvent};
 use crate::plan::SimulationPlan;
 use crate::world::SimulatedWorld;
 
-/// What a run was like.
+/// The result of a run.
 #[derive(Debug, Clone)]
 pub struct SimulationReport {
-    /// Its plan.
+    /// The plan of the run.
     pub plan: SimulationPlan,
-    /// What is wrong with it; empty if nothing is.
+    /// The offences; empty in a run without mistakes.
     pub offences: Vec<String>,
     /// A digest of everything that happened: calls, replies and verdicts, with their times.
     pub digest: String,
-    /// How many calls had which end, in this order: admitted and denied by Redis or by nodes that count, admitted and
+    /// Number of calls by their end, in this order: admitted and denied by Redis or by nodes that count, admitted and
     /// denied by a node because Redis did not answer, answered by a policy, failed.
     pub ends: [u64; 6],
-    /// How many scripts ran.
+    /// Number of scripts that ran.
     pub scripts: u64,
     events: Vec<LoggedEvent>,
 }
@@ -48,7 +48,7 @@ impl SimulationReport {
         Self { events: Vec::new(), ..self }
     }
 
-    /// What happened, a line for each event.
+    /// Returns the events, a line for each.
     pub fn lines(&self) -> impl Iterator<Item = String> {
         self.events.iter().map(ToString::to_string)
     }

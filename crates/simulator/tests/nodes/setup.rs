@@ -30,7 +30,7 @@ pub(crate) const EXACT: [(&str, &str); 9] = [
 /// The strategy that nodes decide by themselves while Redis does not answer.
 pub(crate) const LOCAL: &str = "local";
 
-/// Its limit, its window in µs, and the part of a node.
+/// The limit of the strategy with a `local` policy, its window in µs, and the part of a node.
 pub(crate) const LOCAL_LIMIT: u64 = 9;
 pub(crate) const LOCAL_WINDOW: u64 = 2_000_000;
 pub(crate) const LOCAL_PART: u64 = 3;
@@ -38,7 +38,7 @@ pub(crate) const LOCAL_PART: u64 = 3;
 /// The strategy that nodes count on their own.
 pub(crate) const COUNTED: &str = "counted";
 
-/// Its limit.
+/// The limit of the strategy that nodes count.
 pub(crate) const COUNTED_LIMIT: u64 = 30;
 
 /// The bound of what nodes admit above it.
@@ -55,7 +55,7 @@ pub(crate) const BUDGET: &str = "budget";
 pub(crate) const BUDGET_COST: &str = "tokens";
 pub(crate) const BUDGET_LIMIT: u64 = 80;
 
-/// What all nodes are configured with.
+/// The configuration of all nodes.
 pub(crate) struct SimulatedConfig {
     pub(crate) redis: RedisConfig,
     pub(crate) rules: Arc<Rules>,

@@ -37,9 +37,9 @@ impl Timeline {
 #[derive(Debug, Clone)]
 pub(crate) struct MachineClock {
     timeline: Timeline,
-    /// How many millionths it runs faster.
+    /// Millionths by which the clock runs faster.
     ppm: i64,
-    /// How far it is ahead, besides its drift.
+    /// Time by which the clock is ahead, besides its drift.
     ahead: Arc<AtomicI64>,
 }
 

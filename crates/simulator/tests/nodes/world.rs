@@ -22,10 +22,10 @@ use crate::setup::SimulatedConfig;
 use crate::timeline::{MachineClock, Timeline};
 use weir_simulator::redis::{SimulatedData, SimulatedRedis};
 
-/// How long callers call, in µs.
+/// End of all calls, in µs.
 const CALLS_UNTIL: u64 = 12_000_000;
 
-/// How long answers may take after that.
+/// Time for the last answers, in µs.
 const SETTLED_AFTER: u64 = 2_000_000;
 
 /// Everything there is.
@@ -38,7 +38,7 @@ pub(crate) struct SimulatedWorld {
     slots: ClusterSlots,
     setup: NodeSetup,
     machines: Vec<NodeMachine>,
-    /// What is to happen, by its time and a number.
+    /// The coming faults, by time and number.
     due: BTreeMap<(u64, u64), ScheduledFault>,
     scheduled: u64,
     calls: u64,

@@ -1,4 +1,4 @@
-//! Where Redis is, over TLS or not.
+//! Addresses of Redis, over TLS or not.
 
 use super::super::{accepted, parse, refused_rows, values_refused};
 use super::{file, redis};

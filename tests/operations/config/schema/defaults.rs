@@ -1,4 +1,4 @@
-//! What the schema calls a default is what a file gets that does not say it.
+//! A default of the schema is the value of a file without the key.
 
 use serde_json::{Value, json};
 use weir_config::schema;
@@ -13,7 +13,7 @@ fn defaults(mapping: &Value) -> Value {
         .collect()
 }
 
-/// Those of a strategy's keys and its limits'. Settings have theirs in the table that schema and parser share.
+/// Defaults of strategies and limits. Settings have theirs in the table that schema and parser share.
 #[test]
 fn the_defaults_of_limits_are_those_of_the_parser() {
     let schema = schema();

@@ -96,7 +96,7 @@ fn tables(page: &str) -> BTreeMap<&str, Rows<'_>> {
     tables
 }
 
-/// How many, as the page says it; nothing for what is not counted, or counted beyond what people read.
+/// Returns the number of entries as the page says it; nothing if it is unbounded, or too large for people to read.
 fn counts(key: &Value) -> Option<String> {
     let (min, max) = match &key["anyOf"] {
         Value::Array(ways) if !ways[1]["pattern"].as_str()?.contains("KiB") => {

@@ -8,7 +8,7 @@ use crate::support::certificates::Authority;
 use crate::support::clients::{files, root};
 use crate::support::yaml::document;
 
-/// What stands between ```yaml and ```, with the line it begins in.
+/// Returns the blocks between ```yaml and ```, with their first lines.
 fn blocks(text: &str) -> Vec<(usize, String)> {
     let mut blocks: Vec<(usize, String)> = Vec::new();
     let mut inside = false;
@@ -96,7 +96,7 @@ fn every_example_is_a_configuration() {
     }
 }
 
-/// What a release has read is read for good: its file stays as it was.
+/// The file of a release is read for good: it stays as it was.
 #[test]
 fn the_configuration_of_every_release_is_still_read() {
     let folders = std::fs::read_dir(root().join("tests/releases")).unwrap();
@@ -110,7 +110,7 @@ fn the_configuration_of_every_release_is_still_read() {
     }
 }
 
-/// What people write and YAML reads as something else than text.
+/// Values that people write and YAML reads as something else than text.
 #[test]
 fn unusual_ways_of_writing_are_taken_by_both() {
     let validator = validator();

@@ -7,8 +7,8 @@ use weir::features::schema;
 
 use super::super::parse;
 
-/// Where in the schema the mappings are, and a file with an unknown key, `zzzz`, in each. The parser
-/// then lists the keys it knows there.
+/// The places of all mappings in the schema, and a file with an unknown key, `zzzz`, in each. The parser then lists
+/// the keys it knows there.
 const MAPPINGS: [(&str, &str); 58] = [
     ("", "zzzz: 1"),
     ("/properties/server", "server: { zzzz: 1 }"),
@@ -90,7 +90,7 @@ fn is_for_later(key: &str) -> bool {
     ["is not supported yet", "in place of the strategy's `limits`"].iter().any(|it| errors.contains(it))
 }
 
-/// Where mappings without other keys stand in `value`.
+/// Finds the places of mappings without other keys in `value`.
 pub(super) fn mappings(value: &Value, path: &str, found: &mut BTreeSet<String>) {
     for (key, inner) in value.as_object().into_iter().flatten() {
         if key == "additionalProperties" && *inner == Value::Bool(false) {

@@ -4,7 +4,7 @@ use super::super::{limit, section};
 use super::{judge, mistakes, validator};
 use crate::support::yaml::document;
 
-/// What a file has, behind the part that has it, and where the schema finds the mistake.
+/// The content of a file behind the part that has it, and the place where the schema finds the mistake.
 const ROWS: &str = r#"
 section: server: 5 => /server
 section: store: { memory: {}, redis: { nodes: ['redis://a'] } } => /store

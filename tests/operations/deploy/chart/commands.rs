@@ -15,7 +15,7 @@ fn commands(page: &str) -> Vec<String> {
     lines.filter(|line| !line.trim_start().starts_with('#') && !line.is_empty()).collect()
 }
 
-/// What asks a cluster renders here: the same templates and schema. Charts of others are not fetched.
+/// Commands that ask a cluster render here: with the same templates and schema. Charts of others are not fetched.
 const SHIMS: &str = r#"
 set -eu
 make() { :; }; kind() { :; }

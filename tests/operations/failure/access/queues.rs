@@ -54,7 +54,7 @@ pub(crate) async fn everything(store: &RedisStore, redis: &RedisServer, name: &s
     failures
 }
 
-/// What operators do; what the store refused.
+/// Makes the calls of operators. Returns the errors of the store.
 async fn operate(store: &RedisStore, stream: &QueueRule, list: &QueueRule) -> Vec<StoreError> {
     let mut failures = Vec::new();
     let after = ItemId::default();

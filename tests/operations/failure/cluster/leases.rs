@@ -21,7 +21,7 @@ const ACQUIRE: LeaseOp = LeaseOp::Acquire { weight: 1, ttl: MINUTE };
 const RENEW: LeaseOp = LeaseOp::Renew { ttl: MINUTE };
 const RELEASE: LeaseOp = LeaseOp::Release { outcome: WorkOutcome::Success, rtt: None };
 
-/// What a call about a lease did.
+/// The result of a call about a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Did {
     Granted,

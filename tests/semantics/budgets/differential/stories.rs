@@ -33,7 +33,7 @@ pub struct StoryStep {
     limits: u8,
 }
 
-/// How the clock steps before a call, beside the pause.
+/// A step of the clock before a call, beside the pause.
 #[derive(Debug, Clone, Copy)]
 enum ClockStep {
     None,
@@ -57,9 +57,9 @@ enum StepKind {
 enum Units {
     None,
     Exactly(u64),
-    /// What the last answer said remains of the first limit with this cost, or one less or more.
+    /// The last `remaining` of the first limit with this cost, or one less or more.
     Remaining(i8),
-    /// Its limit, or one less or more.
+    /// The limit itself, or one less or more.
     Limit(i8),
 }
 
@@ -76,7 +76,7 @@ pub enum StoryOp {
 const IDS: [&str; 4] = ["", "first", "second", "third"];
 
 impl StoryStep {
-    /// Its id. Holds and settlements have one.
+    /// Returns the id of a hold or settlement.
     pub fn id(&self) -> &'static str {
         match self.kind {
             StepKind::Hold | StepKind::Settle => IDS[self.id.max(1)],
@@ -85,7 +85,7 @@ impl StoryStep {
         }
     }
 
-    /// Its time, after a call at `before` that was answered with `last`.
+    /// Returns the time of the call, after a call at `before` that was answered with `last`.
     pub fn time(&self, before: Micros, last: Option<&BudgetVerdict>) -> Micros {
         let reset = last.map_or(0, |last| last.reset_after.0);
         let retry = last.map_or(0, |last| match last.retry {
@@ -106,7 +106,7 @@ impl StoryStep {
         })
     }
 
-    /// Its operation.
+    /// Returns the operation of the call.
     pub fn op(&self, costed: &CostedLimits, last: Option<&BudgetVerdict>) -> StoryOp {
         let units = |place: usize, cost| self.units[place].of(costed, cost, last);
         let named = |name: usize| units(name, LimitCost::Named(name));

@@ -1,4 +1,4 @@
-//! What holds mean, by the definition: a list of everything that is open, and levels by limit and key.
+//! The definition of holds: a list of everything that is open, and levels by limit and key.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -58,7 +58,7 @@ pub struct Known {
 /// Everything, by the definition.
 #[derive(Default)]
 pub struct Definition {
-    /// How much the limits have changed.
+    /// The changes of the limits so far.
     pub change: Change,
     /// Level and time of it; of a bucket in millionths.
     pub used: HashMap<Key, (u64, u64)>,
@@ -67,7 +67,7 @@ pub struct Definition {
     pub uncharged: u64,
 }
 
-/// What is configured otherwise than at the beginning: each limit, and `hold.max`.
+/// Changes of the configuration since the beginning: each limit, and `hold.max`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub enum Change {
     #[default]
@@ -209,7 +209,7 @@ impl Definition {
         used.max(ends.max().unwrap_or(0))
     }
 
-    /// What is granted of both costs, and the limits that deny the least of them.
+    /// Returns the granted units of both costs, and the limits that deny the least of them.
     pub fn judge(&self, keys: &[Key], asked: &[(u64, Option<u64>); 2], now: u64) -> ([u64; 2], Vec<usize>) {
         let units = |limit: &Defined, least: bool| match limit.cost {
             None => (1, true),

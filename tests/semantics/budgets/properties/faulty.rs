@@ -7,7 +7,7 @@ use weir_core::algorithm::{Cells, Kept, State};
 
 use super::super::rows::world::{MOST_AHEAD, StepCells};
 
-/// What is wrong.
+/// The planted fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     None,
@@ -23,7 +23,7 @@ pub enum Fault {
     EndNotRounded,
     /// A part lasts on after its window.
     PartOutlivesItsWindow,
-    /// What was charged at once is not noted.
+    /// Charges that are made at once are not noted.
     NothingKept,
     /// A settlement without a hold charges nothing.
     UnknownIsFree,
@@ -42,7 +42,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Those that only a step of the clock or a failover shows.
+    /// The faults that only a step of the clock or a failover shows.
     pub const OF_STEPS: [Self; 4] = [Self::NoSeen, Self::AnySeen, Self::WaitsFromSeen, Self::NoMark];
 
     pub const ALL: [Self; 11] = [

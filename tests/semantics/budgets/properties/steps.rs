@@ -16,7 +16,7 @@ const HOUR: u64 = 3_600 * SECOND;
 const BASE: u64 = 1_704_067_200 * SECOND;
 const TRACES: u64 = 10_000;
 
-/// What the traces met.
+/// The situations that the traces met.
 #[derive(Debug, Default)]
 struct Met {
     holds: u64,

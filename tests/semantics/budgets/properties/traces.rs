@@ -15,7 +15,7 @@ use super::faulty::{Fault, FaultyCells};
 
 const BASE: u64 = 1_704_067_200 * SECOND;
 
-/// What one step says: per limit granted, charged, remaining and held, beside the rest as a text.
+/// The answer of one step: per limit granted, charged, remaining and held, beside the rest as a text.
 type Said = (String, Vec<(Option<u64>, Option<u64>, u64, u64)>);
 
 struct Trace {

@@ -9,7 +9,7 @@ use weir_core::algorithm::{Cells, Kept, State};
 
 use super::table::{BudgetStep, BudgetTable};
 
-/// How far ahead of the clock a time counts.
+/// The bound of how far ahead of the clock a time counts.
 pub const MOST_AHEAD: u64 = 7_200_000_000;
 
 /// Everything that is stored.
@@ -22,7 +22,7 @@ pub struct World {
     marks: u64,
 }
 
-/// What one step may use.
+/// The cells that one step may use.
 pub struct StepCells<'w> {
     world: &'w mut World,
     keys: Vec<String>,
@@ -70,15 +70,15 @@ impl World {
         keys.iter().map(one).collect()
     }
 
-    /// How far the latest time that the parts of these keys have seen is ahead of `now`. `None` where one is so far ahead that it
-    /// does not count now, but may later.
+    /// Returns how far the latest time that these keys have seen is ahead of `now`. `None` where one is so far ahead
+    /// that it does not count now, but may later.
     pub fn ahead(&self, keys: &[String], now: u64) -> Option<u64> {
         let seen =
             keys.iter().filter_map(|key| self.parts.get(key)).map(|parts| parts.seen.saturating_sub(now));
         Some(seen.max().unwrap_or(0)).filter(|ahead| *ahead <= MOST_AHEAD)
     }
 
-    /// When the hold of an id ends.
+    /// Returns the end of the hold with this id.
     pub fn end_of(&self, id: &str) -> Option<u64> {
         self.holds.get(id).map(|record| record.end)
     }

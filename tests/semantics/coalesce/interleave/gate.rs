@@ -18,7 +18,7 @@ pub struct Gate {
     at: Arc<Mutex<At>>,
 }
 
-/// What has come to it.
+/// The calls that have arrived.
 #[derive(Default)]
 pub struct At {
     pub truth: Truth,
@@ -48,12 +48,12 @@ impl Gate {
         act(&mut self.at.lock())
     }
 
-    /// How many calls have ever come.
+    /// Returns the number of calls that have ever arrived.
     pub fn arrived(&self) -> usize {
         self.at.lock().arrived
     }
 
-    /// How many calls wait. A call whose callers have gone is not executed any more.
+    /// Returns the number of waiting calls. A call whose callers have gone is not executed any more.
     pub fn waiting(&self) -> usize {
         let mut at = self.at.lock();
         at.calls.retain(|call| !call.reply.is_closed());

@@ -1,4 +1,4 @@
-//! What was executed, and whether an answer has a place among it.
+//! The executed calls, and the search for the place of an answer among them.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -61,7 +61,7 @@ struct ReceivedDenial {
     strategy: StrategyId,
     cost: u64,
     sent: u64,
-    /// How long before it was received it was decided.
+    /// The time between the decision and its receipt.
     late: u64,
     received: u64,
     reset: u64,
@@ -85,7 +85,7 @@ impl Asked {
         (self.strategy.id(), self.op, cost)
     }
 
-    /// Whether a decision with this answer changed the state.
+    /// Returns true if a decision with this answer changed the state.
     fn changes(&self, cost: u64, verdict: &Verdict) -> bool {
         let counts_denied = || self.strategy.algorithms().iter().any(|limit| limit.counts_denied());
         let does = verdict.allowed || counts_denied();
@@ -279,8 +279,8 @@ impl Object {
     }
 }
 
-/// Whether both answers are the same for a caller. `level_before` is not in an answer, and a cached denial does not
-/// keep it up to date.
+/// Returns true if both answers are the same for a caller. `level_before` is not in an answer, and a cached denial
+/// does not keep it up to date.
 fn answers_alike(own: &[LimitVerdict], truth: &[LimitVerdict]) -> bool {
     let answered = |limits: &[LimitVerdict]| -> Vec<LimitVerdict> {
         limits.iter().map(|limit| LimitVerdict { level_before: 0, ..*limit }).collect()

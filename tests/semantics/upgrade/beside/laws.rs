@@ -1,4 +1,4 @@
-//! What is never to happen, seen from answers alone.
+//! Laws that answers alone can break.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -91,7 +91,7 @@ fn story(name: &str, seed: u64, numbers: QueueNumbers) -> Story {
     Story { name: format!("queues: {name}"), steps, states_after: 40, law: Some(Law::Items) }
 }
 
-/// What a caller or a worker does; `number` is that of no other act.
+/// Returns an act of a caller or a worker; `number` is unique.
 fn op(dice: &mut Dice, kind: u64, number: usize) -> QueueAct {
     let item = |dice: &mut Dice| Item::Accepted(dice.roll(100) as usize);
     match kind {

@@ -20,14 +20,14 @@ pub(super) struct Versions {
     dir: PathBuf,
     /// The authority of the server, and of the load.
     pub(super) authority: Authority,
-    /// What is in every version, and the load shows.
+    /// The credentials of every version, which the load shows.
     pub(super) stays: Arc<Shown>,
     before: Arc<Shown>,
     current: Arc<Shown>,
     number: u64,
 }
 
-/// What callers show.
+/// The credentials that callers show.
 pub(super) struct Shown {
     authority: Authority,
     pub(super) issued: Issued,
@@ -42,7 +42,7 @@ pub(super) struct Shown {
     nothing: Arc<rustls::ClientConfig>,
 }
 
-/// How a caller shows who it is.
+/// The way in which a caller shows who it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     Certificate,
@@ -84,7 +84,7 @@ resources: [{{ match: '*', strategy: free }}]
         self.dir.join("weir.yaml")
     }
 
-    /// What callers of this version show.
+    /// Returns the credentials of the callers of this version.
     pub(super) fn shown(&self) -> Arc<Shown> {
         Arc::clone(&self.current)
     }

@@ -1,4 +1,4 @@
-//! When a server asks who calls, and which headers it reads.
+//! The settings that make a server ask who calls, and the headers that it reads.
 
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ fn a_caller_with_several_dns_names_has_all_of_them() {
     }
 }
 
-/// What is wrong with a JWT is found before its signature is checked, because that costs most.
+/// A mistake in the claims of a JWT is found before its signature is checked, because the check costs most.
 #[test]
 fn claims_are_checked_before_the_signature() {
     use serde_json::json;

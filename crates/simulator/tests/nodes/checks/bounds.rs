@@ -1,4 +1,4 @@
-//! What callers were admitted, against the bound of each strategy.
+//! Admitted calls, against the bound of each strategy.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -22,7 +22,7 @@ struct AdmittedCall {
 #[derive(Default)]
 pub(super) struct AdmittedCalls {
     calls: BTreeMap<CounterName, Vec<AdmittedCall>>,
-    /// How often each node has begun.
+    /// Number of starts of each node.
     begun: HashMap<usize, usize>,
 }
 
@@ -53,7 +53,7 @@ impl AdmittedCalls {
         self.calls.entry(counter.clone()).or_default().push(call);
     }
 
-    /// Where more was admitted than the bound allows.
+    /// Returns the calls that were admitted above the bound.
     pub(super) fn excess(&self, run: &CheckedRun) -> Vec<String> {
         let of = |(counter, calls): (&CounterName, &Vec<AdmittedCall>)| {
             let (over, bound) = match counter.strategy.as_str() {

@@ -14,7 +14,7 @@ use crate::setup::counted_bound;
 /// Arguments of a call of `lua/approximate/count.lua`.
 const WIDTH: usize = 13;
 
-/// What a server has, as the models have it, and when it expires.
+/// The counters and places of a server in the models, with their expiries.
 #[derive(Clone, Default)]
 struct ServerCounters {
     counts: HashMap<Vec<u8>, (SharedCount, Micros)>,
@@ -120,7 +120,7 @@ impl CountingModel {
     }
 }
 
-/// When a key expires that lasts so long from now: PEXPIRE counts in milliseconds.
+/// Returns the expiry of a key that lives for `lasts`: PEXPIRE counts in milliseconds.
 fn expiry(now: Micros, lasts: u64) -> Micros {
     Micros((now.0 / 1_000 + lasts.div_ceil(1_000)) * 1_000)
 }

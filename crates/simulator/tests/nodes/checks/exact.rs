@@ -25,7 +25,7 @@ struct KeptState {
 /// goes back.
 type LapsedStates = HashMap<Vec<u8>, Micros>;
 
-/// What was asked: the counter, the operation and the costs.
+/// A question: the counter, the operation and the costs.
 type AskedName = (CounterName, bool, Vec<u64>);
 
 /// A decision that a script made.

@@ -1,4 +1,4 @@
-//! What callers hold and have used of a token budget, by what they were told.
+//! Held and used units of a token budget, by the answers that callers got.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,15 @@ use crate::setup::BUDGET_LIMIT;
 /// A call as its holder knows it. Between the two it counts on nothing.
 #[derive(Debug, Clone, Copy)]
 enum KnownCall {
-    /// It holds so much, until this time.
+    /// Holds these units until this time.
     Held(u64, u64),
     Settling,
-    /// It was charged so much by a settlement of its open hold.
+    /// A settlement of the open hold has charged these units.
     Used(u64),
 }
 
-/// Where calls hold and have used more than the limit, or one is held or settled twice. Nothing is promised where a server loses
-/// writes or its clock steps; what settles late may be above the limit.
+/// Returns the units held and used above the limit, and calls that were held or settled twice. Nothing is promised
+/// where a server loses writes or its clock steps; what settles late may be above the limit.
 pub(super) fn excess(events: &[LoggedEvent], run: &CheckedRun) -> Option<String> {
     if run.exceptions > 0 {
         return None;

@@ -1,4 +1,4 @@
-//! What holders of leases hold, by what they were told.
+//! Leases of holders, by the answers that holders got.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,8 @@ struct KnownLease {
     until: u64,
 }
 
-/// Where holders hold more than the limit: never more than one limit above it for each failover and step of a clock.
+/// Returns the permits that were held above the limit: never more than one limit above it for each failover and step
+/// of a clock.
 pub(super) fn excess(events: &[LoggedEvent], run: &CheckedRun) -> Option<String> {
     let mut keys = BTreeMap::<&str, BTreeMap<&str, KnownLease>>::new();
     // When scripts ran, by the servers' times that their answers have.

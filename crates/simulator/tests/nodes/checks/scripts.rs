@@ -1,4 +1,4 @@
-//! Which script ran, and what it was asked.
+//! The scripts that ran, and their questions.
 
 use weir_core::algorithm::Op;
 

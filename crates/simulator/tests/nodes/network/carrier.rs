@@ -1,4 +1,4 @@
-//! What carries the bytes of a connection, one task for each way.
+//! The tasks that carry the bytes of a connection, one for each direction.
 
 use std::sync::{Arc, Weak};
 
@@ -64,7 +64,7 @@ impl Carrier {
         }
     }
 
-    /// When bytes arrive: none overtakes those before it.
+    /// Returns the time at which bytes arrive: none overtakes earlier bytes.
     fn arrival(&self, last: u64, sent: u64) -> u64 {
         last.max(sent + self.network.delay())
     }

@@ -1,4 +1,4 @@
-//! How a node opens connections.
+//! The connections that a node opens.
 
 use std::io;
 use std::sync::Arc;

@@ -18,7 +18,7 @@ pub(super) struct SentBytes {
     pub(super) bytes: Vec<u8>,
 }
 
-/// What both ends of a connection know.
+/// The state that both ends of a connection share.
 #[derive(Default)]
 pub(crate) struct Pipe(Mutex<PipeState>);
 

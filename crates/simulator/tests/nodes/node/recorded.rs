@@ -1,4 +1,4 @@
-//! What a node asks of Redis, and what it is told.
+//! The questions of a node for Redis, and their answers.
 
 use std::time::Duration;
 

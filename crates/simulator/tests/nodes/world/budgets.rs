@@ -8,7 +8,7 @@ use super::calls::Caller;
 use crate::log::SimulationEvent;
 use crate::setup::BUDGET_COST;
 
-/// How often a caller asks until it has an answer.
+/// Number of times that a caller asks until it has an answer.
 const TRIES: usize = 4;
 
 impl Caller {

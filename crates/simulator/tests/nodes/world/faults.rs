@@ -1,10 +1,10 @@
-//! What goes wrong, and when it is over.
+//! The faults, and their ends.
 
 use super::{CALLS_UNTIL, SimulatedWorld};
 use crate::log::WorldFault;
 use crate::network::Way;
 
-/// What is to happen.
+/// A fault that will happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ScheduledFault {
     /// A caller calls. It is no fault; but it is due at a time, too.

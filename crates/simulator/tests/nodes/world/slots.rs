@@ -12,7 +12,7 @@ use crate::network::{FIRST_PORT, HOST};
 /// Number of slots of a cluster.
 const SLOTS: usize = 16_384;
 
-/// Who has which slots.
+/// The owners of all slots.
 pub(super) struct ClusterSlots {
     /// In rows: first, last, owner.
     rows: Vec<(u16, u16, usize)>,
