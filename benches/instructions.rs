@@ -195,7 +195,7 @@ fn perform(work: &str, calls: u64) {
 }
 
 fn perform_in_frames(transport: TransportKind, store: MemoryStore, work: &str, calls: u64) {
-    let (credential, work) = Credential::of(work);
+    let (credential, work) = Credential::from_work(work);
     let (method, together) = match work {
         "batch" => ("ShouldAllowBatch", 1),
         "together" => ("ShouldAllow", TOGETHER as u32),

@@ -24,6 +24,7 @@ use weir_queues::store::{QueueAsk, QueueHandle, QueueStore};
 use weir_store::memory::MemoryStore;
 use weir_store::redis::RedisShared;
 use weir_testing::RedisServer;
+use weir_testing::usage::cpu_time;
 use weir_time::clock::Clock;
 use weir_units::Micros;
 
@@ -85,13 +86,14 @@ impl Figures {
 
 /// Measures calls. Returns the cost of each.
 async fn measured(redis: &RedisServer, calls: usize, run: impl Future<Output = ()>) -> Figures {
-    let (redis_before, own_before, began) = (redis.cpu_seconds(), own_cpu(), Instant::now());
+    let (redis_before, own_before, began) =
+        (redis.cpu_seconds(), cpu_time(std::process::id()), Instant::now());
     run.await;
     let calls = calls as f64;
     Figures {
         per_second: calls / began.elapsed().as_secs_f64(),
         redis_us: (redis.cpu_seconds() - redis_before) * 1e6 / calls,
-        own_us: (own_cpu() - own_before) * 1e6 / calls,
+        own_us: (cpu_time(std::process::id()) - own_before).as_secs_f64() * 1e6 / calls,
     }
 }
 
@@ -200,13 +202,4 @@ fn store(redis: &RedisServer) -> weir_store::redis::RedisStore {
         ..RedisConfig::default()
     };
     RedisShared::new(&config, KeySecret::BUILT_IN, Clock::System).store()
-}
-
-/// Seconds of CPU that this process has used.
-fn own_cpu() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux has it");
-    let fields: Vec<&str> =
-        stat.rsplit(')').next().expect("a name in parentheses").split_whitespace().collect();
-    let ticks = |index: usize| fields[index].parse::<f64>().expect("a number");
-    (ticks(11) + ticks(12)) / 100.0
 }

@@ -13,6 +13,7 @@
 
 use std::sync::Arc;
 use weir_testing::DecideOne as _;
+use weir_testing::rules::numbered;
 
 use weir_config::{RedisConfig, Topology};
 use weir_core::algorithm::{Algorithm, Op, Rate};
@@ -136,13 +137,7 @@ fn strategies() -> Vec<(&'static str, Arc<Strategy>, Option<Plain>)> {
 }
 
 fn strategy(algorithms: &[Algorithm]) -> Arc<Strategy> {
-    let limit = |(index, algorithm): (usize, &Algorithm)| Limit {
-        name: format!("l{index}").into(),
-        scope: Scope::of(&[Field::Resource, Field::Consumer]),
-        algorithm: *algorithm,
-    };
-    let limits = algorithms.iter().enumerate().map(limit).collect();
-    Arc::new(Strategy::new("bench", limits, false, FailurePolicy::Error).unwrap())
+    numbered("bench", &[Field::Resource, Field::Consumer], algorithms)
 }
 
 /// Keeps `ready` decisions in flight, so that about as many leave together.

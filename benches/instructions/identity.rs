@@ -33,7 +33,7 @@ pub(crate) struct Identified {
 
 impl Credential {
     /// Returns the credential of a work, and the work without it.
-    pub(crate) fn of(work: &str) -> (Self, &str) {
+    pub(crate) fn from_work(work: &str) -> (Self, &str) {
         match (work.strip_prefix("certificate "), work.strip_prefix("token ")) {
             (Some(work), _) => (Self::Certificate, work),
             (_, Some(work)) => (Self::Token, work),

@@ -92,8 +92,8 @@ strategies:
             let of = move |(server, mode): (usize, &'static Mode)| Work { mode, keys, server };
             MODES.iter().enumerate().map(of)
         };
-        let info: String = redis.query(&["INFO", "server"]);
-        let redis_pid = number_after(&info, "process_id:") as u32;
+        let info: redis::InfoDict = redis.query(&["INFO", "server"]);
+        let redis_pid = info.get("process_id").unwrap();
         // A node that has just got its place asks Redis about each key once in that window.
         eprintln!("waiting for two windows of 10 s, so that all nodes hold their places");
         std::thread::sleep(Duration::from_secs(20));
@@ -133,21 +133,15 @@ strategies:
             load.args(["--pid", &pid.to_string()]);
         }
         load.args(["--duration", &format!("{}ms", span.as_millis())]);
-        let before = self.scripts();
+        let before = self.redis.script_calls();
         let output = load.output().unwrap();
-        let scripts = self.scripts() - before;
+        let scripts = (self.redis.script_calls() - before) as f64;
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
         let of = |name: &str| report["decisions"][name].as_f64().unwrap();
         assert!(of("failed") + of("degraded") + of("denied") == 0.0, "{report}");
         let per_thousand = scripts / of("allowed") * 1_000.0;
         (report, per_thousand)
-    }
-
-    /// How many calls of scripts Redis has answered.
-    fn scripts(&self) -> f64 {
-        let info: String = self.redis.query(&["INFO", "commandstats"]);
-        number_after(&info, "cmdstat_evalsha:calls=")
     }
 }
 
@@ -179,10 +173,4 @@ impl fmt::Display for Figures {
             "{per_second:>8.0}/s {node_us:>6.2} µs + redis {redis_us:>5.2} µs, {scripts:.2} and {few_scripts:.1} scripts, {p50_us:.0} and {p99_us:.0} µs"
         )
     }
-}
-
-/// The number after a name in an answer to INFO; 0 if it has none.
-fn number_after(info: &str, name: &str) -> f64 {
-    let digits = info.split(name).nth(1).unwrap_or_default();
-    digits.split(|letter: char| !letter.is_ascii_digit()).next().unwrap_or_default().parse().unwrap_or(0.0)
 }

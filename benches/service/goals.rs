@@ -14,7 +14,7 @@ struct Goal {
     is_met: bool,
 }
 
-pub fn of(samples: &[Sample], servers: &Servers) -> String {
+pub fn text(samples: &[Sample], servers: &Servers) -> String {
     let mut out = "| work | goal | reached | |\n|---|---|---|---|\n".to_owned();
     for Goal { work, goal, reached, is_met } in goals(samples, servers) {
         let verdict = if is_met { "met" } else { "**missed**" };

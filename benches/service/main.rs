@@ -92,7 +92,7 @@ fn main() {
         let rows = servers.rows(effort);
         let samples = measure(&rows, effort);
         let page =
-            format!("{}\n\n{}\n{}", table::machine(), table::of(&rows, &samples), http::goals(&samples));
+            format!("{}\n\n{}\n{}", table::machine(), table::text(&rows, &samples), http::goals(&samples));
         return write_page("http.md", &page);
     }
     let (pauses, handovers) = (Pauses::within(effort.pauses), Handovers::within(effort.pauses));
@@ -106,7 +106,7 @@ fn main() {
     rows.extend(store_alone::rows(&servers.redis, effort, few_calls::LONELY));
     rows.extend(reference::rows(&servers, effort));
     let samples = measure(&rows, effort);
-    let (rows, goals) = (table::of(&rows, &samples), goals::of(&samples, &servers));
+    let (rows, goals) = (table::text(&rows, &samples), goals::text(&samples, &servers));
     let page = format!("{machine}\n\n{rows}\n{goals}\n{}", key_bytes::table(&servers, effort));
     write_page("table.md", &page);
 }

@@ -50,14 +50,14 @@ impl Row {
             Work::Calls(plan) => {
                 let report = weir_load::run(plan, &RunWatch::default())
                     .unwrap_or_else(|error| panic!("{}: {error}", self.name()));
-                Sample::of(self.id, &report)
+                Sample::from_report(self.id, &report)
             }
         }
     }
 }
 
 impl Sample {
-    fn of(id: &'static str, report: &LoadReport) -> Self {
+    fn from_report(id: &'static str, report: &LoadReport) -> Self {
         let cpu = &report.cpu;
         Self {
             id,

@@ -11,7 +11,7 @@ const HEAD: &str = "\
 |---|---|---|---|---|---|---|---|---|---|---|
 ";
 
-pub fn of(rows: &[Row], samples: &[Sample]) -> String {
+pub fn text(rows: &[Row], samples: &[Sample]) -> String {
     let mut out = format!(
         "CPU times are µs per decision. The two ratios are to the row in brackets: for decisions/s more is \
          better, for CPU less.\n\n{HEAD}"

@@ -86,7 +86,6 @@ fn all_mistakes_are_told_in_one_run_with_their_places() {
     let dir = scratch::dir("access mistakes");
     std::fs::write(dir.path().join("tokens"), "Shop abc\nshop abc\n").unwrap();
     std::fs::write(dir.path().join("jwks"), "{\"keys\":[{\"kty\":\"oct\",\"k\":\"c2VjcmV0\"}]}").unwrap();
-    let file = dir.path().join("weir.yaml");
     let text = format!(
         "server:
   admin_open: [secrets]
@@ -103,7 +102,7 @@ authorize:
   - {{ may: [decide] }}
 {STRATEGIES}"
     );
-    std::fs::write(&file, text).unwrap();
+    let file = scratch::file(dir.path(), "weir.yaml", text);
     let errors = Config::load(&file, &weir::features::overrides()).unwrap_err().to_string();
     for expected in [
         ":2:16: server.admin_open[0]: \"secrets\" is not one of",
@@ -201,12 +200,11 @@ fn open_paths_of_a_port_that_others_reach_are_told_of() {
 #[test]
 fn explain_names_the_rule_that_allows() {
     let dir = scratch::dir("explain");
-    let file = dir.path().join("weir.yaml");
     let rules = "authorize:
   - { callers: [token:shop], may: [decide], resources: ['api/*'], consumers: [$caller] }
   - { callers: [token:top], may: [usage] }
 ";
-    std::fs::write(&file, format!("{rules}{STRATEGIES}")).unwrap();
+    let file = scratch::file(dir.path(), "weir.yaml", format!("{rules}{STRATEGIES}"));
     let explain = |consumer: &str, caller: &str| {
         let file = file.to_str().unwrap();
         let output = weir(&["explain", "api/x", consumer, "--config", file, "--caller", caller]);

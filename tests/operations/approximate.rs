@@ -8,6 +8,7 @@ mod nodes;
 mod outage;
 
 use std::time::Duration;
+use weir_testing::metrics;
 
 use tempfile::TempDir;
 use tonic::transport::{Channel, Endpoint};
@@ -38,11 +39,11 @@ impl Node {
     /// Starts it on a store with these settings, and with another policy.
     fn on(store: &str, limit: u64, approximate: &str, policy: &str) -> Self {
         let limit = format!("fixed_window: {{ limit: {limit}, window: {WINDOW_SECS}s }}");
-        Self::of(store, &limit, approximate, policy)
+        Self::with_limit(store, &limit, approximate, policy)
     }
 
     /// The same with this limit.
-    fn of(store: &str, limit: &str, approximate: &str, policy: &str) -> Self {
+    fn with_limit(store: &str, limit: &str, approximate: &str, policy: &str) -> Self {
         let text = format!(
             "server: {{ admin_service: true, workers: 2 }}
 store: {{ redis: {{ {store} }} }}
@@ -82,9 +83,7 @@ resources: [{{ match: \"*\", strategy: api }}]
 
     /// A metric; 0 if it is not there.
     fn metric(&self, name: &str) -> u64 {
-        let page = self.serve.get("/metrics");
-        let value = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        value.map_or(0, |value| value.trim().parse().unwrap())
+        metrics::find(&self.serve.get("/metrics"), name).unwrap_or(0)
     }
 
     /// Decisions of the node, and of Redis.

@@ -141,34 +141,9 @@ fn every_engine_has_its_twin_and_its_rows() {
     assert!(in_rust.insert("sparse".to_owned()));
     assert_eq!(engines, in_rust);
     let leases = ["call", "aimd", "vegas", "gradient2", "sampling", "fixed"];
-    let queues = [
-        "archive",
-        "archived",
-        "browse",
-        "browse_list",
-        "dead",
-        "enqueue",
-        "entries",
-        "finish",
-        "list",
-        "make_room",
-        "member",
-        "outcomes",
-        "pace",
-        "purge",
-        "put_list",
-        "put_stream",
-        "redrive",
-        "room",
-        "room_list",
-        "score",
-        "settle",
-        "stats",
-        "stream",
-        "take",
-        "take_list",
-        "totals",
-    ];
+    let queues = "archive archived browse browse_list dead enqueue entries finish list make_room member \
+                  outcomes pace purge put_list put_stream redrive room room_list score settle stats stream take take_list totals";
+    let queues: Vec<&str> = queues.split_whitespace().collect();
     let control =
         ["bans_add", "bans_lift", "bans_position", "bans_write", "merge", "poll", "position", "put", "write"];
     let general = ["any", "decide", "held", "judge", "limit", "numbers", "once", "plain", "rights", "start"];

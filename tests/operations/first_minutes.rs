@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use weir_testing::metrics;
 
 use serde_json::Value;
 
@@ -170,14 +171,10 @@ fn a_load_without_options_reaches_each_strategy_of_the_example() {
     assert_eq!(out.status.code(), Some(0), "{report}{}", text(&out.stderr));
     assert!(!report.contains("nearly all calls were denied"), "{report}");
     let page = serve.get("/metrics");
-    let allowed = |strategy: &str| -> f64 {
-        let name = format!("weir_decisions_total{{strategy=\"{strategy}\",outcome=\"allowed\"}} ");
-        page.lines().find_map(|line| line.strip_prefix(&name)).unwrap().parse().unwrap()
+    let allowed = |strategy: &str| -> u64 {
+        metrics::value(&page, &format!("weir_decisions_total{{strategy=\"{strategy}\",outcome=\"allowed\"}}"))
     };
-    assert!(
-        allowed("tiger-feeding") == 100.0 && allowed("api") > 5_000.0 && allowed("search") > 5_000.0,
-        "{page}"
-    );
+    assert!(allowed("tiger-feeding") == 100 && allowed("api") > 5_000 && allowed("search") > 5_000, "{page}");
     // It shows whole seconds.
     let top = || text(&weir(&["top", "--once", "--server", &serve.server]).stdout);
     eventually(SOON, "all strategies are on the page", || {

@@ -5,6 +5,7 @@ mod long_crowds;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
+use weir_testing::usage;
 
 use tonic::transport::Endpoint;
 use weir_proto::v1::ShouldAllowRequest;
@@ -40,16 +41,14 @@ async fn crowd(longest: Duration) {
     let serve = Serve::start(&["--http", "127.0.0.1:0"]);
     let http: SocketAddr = serve.http().parse().unwrap();
     let mut crowd: Vec<TcpStream> = (0..CALLERS).map(|_| TcpStream::connect(http).unwrap()).collect();
-    eventually(SOON, "all callers are connected", || {
-        value(&serve, "weir_http_connections") >= CALLERS as f64
-    });
-    let held = value(&serve, "weir_buffered_bytes");
+    eventually(SOON, "all callers are connected", || serve.metric("weir_http_connections") >= CALLERS as u64);
+    let held = serve.metric("weir_buffered_bytes") as f64;
     assert!(held >= CALLERS as f64 * CONNECTION_BYTES, "only {held} bytes are counted");
 
     let channel = Endpoint::from_shared(serve.server.clone()).unwrap().connect().await.unwrap();
     let mut client = RateLimitServiceClient::new(channel);
     let request = b"POST /weir.v1.RateLimitService/ShouldAllow HTTP/1.1\r\n";
-    let (begun, cpu_before) = (monotonic(), cpu_seconds(serve.pid()));
+    let (begun, cpu_before) = (monotonic(), usage::cpu_time(serve.pid()));
     let mut slowest = Duration::ZERO;
     for second in 0..SECONDS {
         // Half of them say nothing at all.
@@ -62,15 +61,15 @@ async fn crowd(longest: Duration) {
         }
         assert!(is_served(http), "no answer by HTTP in second {second}");
     }
-    let spent = cpu_seconds(serve.pid()) - cpu_before;
-    let share = spent / begun.elapsed().as_secs_f64();
+    let spent = usage::cpu_time(serve.pid()) - cpu_before;
+    let share = spent.as_secs_f64() / begun.elapsed().as_secs_f64();
     println!("{CALLERS} callers: {share:.3} of a core, {held} bytes, the slowest call took {slowest:?}");
     assert!(share <= SHARE, "{share}");
     assert!(slowest <= longest, "{slowest:?}");
     eventually(SOON, "the headers of all callers were too slow", || {
-        value(&serve, "weir_http_refused_total{reason=\"slow_headers\"}") >= CALLERS as f64
+        serve.metric("weir_http_refused_total{reason=\"slow_headers\"}") >= CALLERS as u64
     });
-    assert_eq!(value(&serve, "weir_http_connections"), 0.0);
+    assert_eq!(serve.metric("weir_http_connections"), 0);
     drop(crowd);
 }
 
@@ -88,19 +87,4 @@ fn is_served(http: SocketAddr) -> bool {
     stream.write_all(b"GET /openapi.json HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).is_ok() && answer.starts_with(b"HTTP/1.1 200 ")
-}
-
-/// A value of the metrics page.
-fn value(serve: &Serve, name: &str) -> f64 {
-    let page = serve.get("/metrics");
-    let value = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-    value.unwrap_or_else(|| panic!("{name} is missing: {page}")).parse().unwrap()
-}
-
-/// The processor time that a process has used.
-fn cpu_seconds(pid: u32) -> f64 {
-    const TICKS: f64 = 100.0;
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
-    (fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap()) / TICKS
 }

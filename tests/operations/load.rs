@@ -8,6 +8,7 @@ mod http;
 mod schema;
 
 use std::process::Output;
+use weir_testing::metrics;
 
 use serde_json::Value;
 
@@ -29,11 +30,9 @@ fn run(server: &str, args: &[&str]) -> Output {
 
 /// Decisions that the server has counted for the strategy `burst`: allowed and denied.
 fn counted(server: &Server) -> (u64, u64) {
-    let metrics = server.get("/metrics").1;
+    let page = server.get("/metrics").1;
     let value = |outcome: &str| {
-        let name = format!("weir_decisions_total{{strategy=\"burst\",outcome=\"{outcome}\"}} ");
-        let line = metrics.lines().find_map(|line| line.strip_prefix(&name)).unwrap();
-        line.parse().unwrap()
+        metrics::value(&page, &format!("weir_decisions_total{{strategy=\"burst\",outcome=\"{outcome}\"}}"))
     };
     (value("allowed"), value("denied"))
 }

@@ -6,6 +6,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, PipeReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::process::Stdio;
+use weir_testing::metrics;
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -48,8 +49,7 @@ impl Talkative {
 
     fn dropped(&self) -> u64 {
         let page = self.get("/metrics").expect("the admin port answers");
-        let value = page.lines().find_map(|line| line.strip_prefix("weir_log_lines_dropped_total "));
-        value.expect("the metric is there").parse().unwrap()
+        metrics::value(&page, "weir_log_lines_dropped_total")
     }
 
     /// Decides many calls, of which each writes a log line.

@@ -19,13 +19,13 @@ use self::holds::{BUDGETS, Holds};
 use self::ids::{CHARGES, Charges};
 use self::leases::{PERMITS, Permits};
 use crate::support::faulty_nodes::{FAULTS, FaultyNodes};
+use crate::support::seconds_of;
 
 /// Number of callers of each kind.
 const CALLERS: u64 = 8;
 
 fn span() -> Duration {
-    let seconds = std::env::var("WEIR_FAULT_SECONDS").map_or(30, |text| text.parse().expect("seconds"));
-    Duration::from_secs(seconds)
+    seconds_of("WEIR_FAULT_SECONDS", 30)
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use weir_proto::v1::{ReloadRequest, ShouldAllowRequest};
 use weir_testing::RedisServer;
 
 use crate::support::server::{Server, ask};
-use crate::support::{SOON, eventually, scratch};
+use crate::support::{SOON, eventually, scratch, seconds_of};
 
 /// Callers at a time.
 const CALLERS: usize = 16;
@@ -31,8 +31,7 @@ fn version(store: &str, number: u64) -> String {
 }
 
 fn span() -> Duration {
-    let seconds = std::env::var("WEIR_RELOAD_SECONDS").map_or(3, |text| text.parse().expect("seconds"));
-    Duration::from_secs(seconds)
+    seconds_of("WEIR_RELOAD_SECONDS", 3)
 }
 
 #[tokio::test]
@@ -83,10 +82,8 @@ async fn check(store: &str) {
         }
     }
     assert!(number > 2 && calls > 100, "{number} swaps beside {calls} calls");
-    let counted = "weir_decisions_total{strategy=\"s\",outcome=\"allowed\"} ";
-    let page = server.get("/metrics").1;
-    let total = page.lines().find_map(|line| line.strip_prefix(counted)).unwrap();
-    assert_eq!(total, calls.to_string(), "each call is counted once");
+    let counted = server.metric("weir_decisions_total{strategy=\"s\",outcome=\"allowed\"}");
+    assert_eq!(counted, calls, "each call is counted once");
     let [without, with] = times.map(slowest_of_a_hundred);
     println!("{number} reloads beside {calls} calls; p99 without {without:?}, with reloads {with:?}");
 }

@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use weir_testing::usage;
 
 use parking_lot::Mutex;
 use serde_json::Value;
 
 use self::trace::{Admission, Bucket, Log};
-use crate::support::{Process, RedisServer, SOON, eventually, eventually_some, ports, scratch};
+use crate::support::{Process, RedisServer, SOON, eventually, eventually_some, ports, scratch, seconds_of};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 
@@ -33,8 +34,7 @@ const BUCKET: Bucket = Bucket { burst: 20, per_second: 5 };
 const LOG: Log = Log { limit: 60, window_us: 10_000_000 };
 
 fn span() -> Duration {
-    let seconds = std::env::var("WEIR_SOAK_SECONDS").map_or(4, |text| text.parse().expect("seconds"));
-    Duration::from_secs(seconds)
+    seconds_of("WEIR_SOAK_SECONDS", 4)
 }
 
 #[test]
@@ -75,9 +75,9 @@ fn soak(store: &str, more: &[&str]) {
     // By the middle, every key has its state and every buffer its size.
     let (begin, half) = (Instant::now(), span() / 2);
     eventually(half * 2, "half of the time is over", || begin.elapsed() > half);
-    let before = rss_bytes(server.pid());
+    let before = usage::resident_bytes(server.pid());
     let status = eventually_some(span() + SOON, "the run ends", || load.exited());
-    let after = rss_bytes(server.pid());
+    let after = usage::resident_bytes(server.pid());
     let report: Value = serde_json::from_reader(load.child().stdout.take().unwrap()).unwrap();
     let checked = checked.join().expect("the record is one");
 
@@ -147,10 +147,4 @@ fn check(fifo: PathBuf) -> JoinHandle<Admission> {
         }
         admission
     })
-}
-
-fn rss_bytes(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.split_whitespace().next().unwrap().parse::<u64>().unwrap() << 10
 }

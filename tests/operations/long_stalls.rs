@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
+use weir_testing::metrics;
 
 use tempfile::TempDir;
 use tokio::task::JoinSet;
@@ -68,7 +69,6 @@ impl Node {
     fn start() -> Self {
         let redis = RedisServer::start();
         let directory = scratch::dir("stalls");
-        let file = directory.path().join("weir.yaml");
         let text = format!(
             "store:
   key_secret: of this test
@@ -81,7 +81,7 @@ resources: [{{ match: '*', strategy: calls }}]
 ",
             redis.url()
         );
-        std::fs::write(&file, text).unwrap();
+        let file = scratch::file(directory.path(), "weir.yaml", text);
         let server = Serve::start(&["--config", file.to_str().unwrap()]);
         Self {
             server,
@@ -125,11 +125,7 @@ resources: [{{ match: '*', strategy: calls }}]
     fn has_opened_nothing(&mut self) {
         let (decided, by_policy) = (self.decided.load(Relaxed), self.by_policy.load(Relaxed));
         println!("Redis decided {decided} calls, the policy {by_policy}");
-        let opened = |page: &str| {
-            let openings =
-                page.lines().find_map(|line| line.strip_prefix("weir_store_breaker_openings_total "));
-            openings.expect("the counter").trim().to_owned()
-        };
+        let opened = |page: &str| -> String { metrics::value(page, "weir_store_breaker_openings_total") };
         eventually(SOON, "its metrics", || {
             self.server.get("/metrics").contains("weir_store_breaker_openings_total")
         });

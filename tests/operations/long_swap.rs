@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use weir_testing::usage;
 
 use prost::Message as _;
 use tonic::transport::{Channel, Endpoint};
@@ -52,12 +53,6 @@ fn files(folder: &Path, store: &str, strategies: usize, limit: u64) -> String {
     file.display().to_string()
 }
 
-fn resident(server: &Serve) -> f64 {
-    let page = server.get("/metrics");
-    let line = page.lines().find_map(|line| line.strip_prefix("process_resident_memory_bytes "));
-    line.unwrap().parse().unwrap()
-}
-
 async fn channel(server: &Serve) -> Channel {
     Endpoint::from_shared(server.server.clone()).unwrap().connect().await.unwrap()
 }
@@ -88,27 +83,18 @@ fn overridden(consumer: &str, numbers: String) -> ControlOverride {
     }
 }
 
-/// CPU time that the server has used.
-fn cpu(server: &Serve) -> Duration {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", server.pid())).unwrap();
-    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
-    // Ticks of a hundredth of a second.
-    let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
-    Duration::from_millis(10 * ticks)
-}
-
 /// Changes whose CPU time is measured together.
 const CPU_MEASURED: usize = 300;
 
 /// CPU time of the server for a change by live control.
 async fn cpu_of_changes(server: &Serve) -> Duration {
     let mut control = control_of(server).await;
-    let before = cpu(server);
+    let before = usage::cpu_time(server.pid());
     for number in 0..CPU_MEASURED {
         let one = overridden(&format!("consumer-{:06}", 331 * number), format!("{}/s", 700 + number));
         control.put_override(PutOverrideRequest { r#override: Some(one), options: None }).await.unwrap();
     }
-    (cpu(server) - before) / CPU_MEASURED as u32
+    (usage::cpu_time(server.pid()) - before) / CPU_MEASURED as u32
 }
 
 /// Time of changes by live control, each until its answer, when it is in force on this node.
@@ -132,7 +118,7 @@ async fn with_ten_thousand_strategies() {
         let folder = scratch::dir("swap-");
         let file = files(folder.path(), "", strategies, 1);
         let server = Serve::start(&["--config", &file]);
-        let memory = resident(&server);
+        let memory = server.metric("process_resident_memory_bytes") as f64;
         let mut control = control_of(&server).await;
         let mut times = Vec::new();
         for number in 0..TIMED as u64 / 3 {
@@ -148,7 +134,7 @@ async fn with_ten_thousand_strategies() {
             median(times),
             changes(&server).await,
             memory / f64::from(1 << 20),
-            resident(&server) / f64::from(1 << 20),
+            server.metric("process_resident_memory_bytes") as f64 / f64::from(1 << 20),
         );
     }
 }
@@ -211,7 +197,7 @@ async fn with_a_hundred_thousand_entries() {
         let server = Serve::start(&["--config", &files(folder.path(), &on_redis, 1, 1)]);
         eventually(SOON, "the service is ready", || server.get("/readyz").contains("200 OK"));
         assert_eq!(entries(&server).await, count);
-        let memory = resident(&server) / f64::from(1 << 20);
+        let memory = server.metric("process_resident_memory_bytes") as f64 / f64::from(1 << 20);
         let (wall, cpu) = (changes(&server).await, cpu_of_changes(&server).await);
         println!("Redis, {count} entries: a change takes {wall:?}, {cpu:?} of CPU; {memory:.1} MiB");
         let (code, log) = server.stop("TERM");
@@ -221,7 +207,7 @@ async fn with_a_hundred_thousand_entries() {
         let server = Serve::start(&["--config", &file]);
         let there = entries(&server).await;
         assert!(there > count, "{there}");
-        let memory = resident(&server) / f64::from(1 << 20);
+        let memory = server.metric("process_resident_memory_bytes") as f64 / f64::from(1 << 20);
         let (own, cpu) = (changes(&server).await, cpu_of_changes(&server).await);
         let mut control = control_of(&server).await;
         files(folder.path(), "", 1, 9);

@@ -1,7 +1,6 @@
 //! The counts of each second, in a real RedisTimeSeries.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::time::Duration;
 
 use weir_config::{Config, Login, RedisConfig, Secret, StoreConfig, Topology};
@@ -12,7 +11,7 @@ use weir_usage::{UsageConfig, with_usage};
 
 use crate::failure::access::add_user;
 use crate::redis_health::of_node;
-use crate::support::clients::root;
+use crate::support::clients::{is_skipped, root};
 use crate::support::command::{Serve, text, weir};
 use crate::support::server::{Server, ask, ask_under, config};
 use crate::support::{RedisServer, SOON, eventually, eventually_async, redis_config, scratch};
@@ -22,8 +21,7 @@ const TIMESERIES_RIGHTS: &str = "+ts.create +ts.createrule +ts.add +expire";
 
 /// A Redis with the module. `None` only where SKIP_TIMESERIES=1 asks for it.
 fn redis_with_timeseries() -> Option<RedisServer> {
-    if std::env::var_os("SKIP_TIMESERIES").is_some_and(|value| value == "1") {
-        let _ = writeln!(std::io::stderr(), "SKIP_TIMESERIES=1: a test with RedisTimeSeries has NOT run");
+    if is_skipped("SKIP_TIMESERIES") {
         return None;
     }
     let cache = root().join(".cache/timeseries");
@@ -217,11 +215,10 @@ fn the_comparison_against_a_server_is_in_its_series() {
         tests.is_some_and(|tests| tests == r#""--rate 40 --keys 100" "--keys 10" "--rate 40 --keys 1"; do"#)
     );
     let folder = scratch::dir("comparison-");
-    let file = folder.path().join("weir.yaml");
     let rules = include_str!("../../docs/examples/compare.yaml");
     let store = format!("store: {{ redis: {{ nodes: [\"{}\"] }} }}", redis.url());
     let usage = "usage: { node: one, timeseries: true }";
-    std::fs::write(&file, format!("{store}\n{usage}\n{rules}")).unwrap();
+    let file = scratch::file(folder.path(), "weir.yaml", format!("{store}\n{usage}\n{rules}"));
     let server = Serve::start(&["--config", file.to_str().unwrap()]);
     let mut allowed = BTreeMap::<String, u64>::new();
     for test in ["--rate 40 --keys 10", "--rate 40 --keys 100", "--keys 10", "--rate 40 --keys 1"] {

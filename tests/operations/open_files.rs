@@ -83,11 +83,7 @@ async fn clients_cannot_use_up_the_files_that_others_need() {
     assert!(decided().await);
 
     let _held = connect_all(&serve, LIMIT + 50);
-    let metric = |name: &str| {
-        let metrics = serve.get("/metrics");
-        let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        line.unwrap_or_else(|| panic!("no {name}: {metrics}")).parse::<usize>().unwrap()
-    };
+    let metric = |name: &str| serve.metric(name) as usize;
     let seen = || metric("weir_connections") + metric("weir_connections_refused_total");
     eventually(SOON, "all have been accepted or refused", || seen() == LIMIT + 51);
     // 16, 64 for the admin port, and, for each of two workers and the watcher, two connections to Redis; and two timers

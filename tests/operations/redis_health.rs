@@ -20,6 +20,7 @@ mod rules;
 mod secrets;
 
 use weir_config::{Config, RedisConfig, ServerConfig, StoreConfig, Topology};
+use weir_testing::metrics;
 
 use crate::support::server::{Server, config};
 use crate::support::{RedisServer, SOON, eventually, eventually_some, redis_config};
@@ -69,8 +70,7 @@ fn says(server: &Server, parts: &[&str]) -> String {
 /// The value of a metric of this node.
 pub(crate) fn of_node(server: &Server, metric: &str, node: &str) -> Option<String> {
     let page = server.get("/metrics").1;
-    let series = format!("{metric}{{node=\"{node}\"}} ");
-    page.lines().find_map(|line| line.strip_prefix(&series)).map(str::to_owned)
+    metrics::find(&page, &format!("{metric}{{node=\"{node}\"}}"))
 }
 
 /// The keys of probes on this server.

@@ -7,6 +7,7 @@ mod refused;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use weir_testing::metrics;
 
 use tempfile::TempDir;
 use weir_config::Config;
@@ -76,11 +77,10 @@ impl Configured {
 }
 
 fn loads(page: &str, result: &str) -> u64 {
-    let start = format!("weir_config_loads_total{{result=\"{result}\"}} ");
-    page.lines().find_map(|line| line.strip_prefix(&start)).unwrap().parse().unwrap()
+    metrics::value(page, &format!("weir_config_loads_total{{result=\"{result}\"}}"))
 }
 
-fn of(limit: u64) -> String {
+fn limited_to(limit: u64) -> String {
     format!(
         "strategies: {{ s: {{ limits: [{{ name: l, per: [consumer], fixed_window: {{ limit: {limit}, window: 1h }} }}] }} }}\n\
          resources: [{{ match: x, strategy: s }}]\n"
@@ -89,21 +89,21 @@ fn of(limit: u64) -> String {
 
 #[tokio::test]
 async fn a_changed_file_changes_the_limit_and_keeps_what_is_used() {
-    let service = Configured::start(&of(3));
+    let service = Configured::start(&limited_to(3));
     for left in [2, 1] {
         assert_eq!(service.asks("x").await.remaining, Some(left));
     }
-    service.write(&of(10));
+    service.write(&limited_to(10));
     assert_eq!(service.asks_under("x", 10).await.remaining, Some(8), "two are used");
     service.write("strategies: { s: {} }");
-    service.write(&of(20));
+    service.write(&limited_to(20));
     assert_eq!(service.asks_under("x", 20).await.remaining, Some(18));
 }
 
 #[test]
 fn sighup_reads_the_file_again() {
     let folder = scratch::dir("reload-");
-    let file = scratch::file(folder.path(), "weir.yaml", of(3));
+    let file = scratch::file(folder.path(), "weir.yaml", limited_to(3));
     let mut server = Serve::start(&["--config", &file.display().to_string()]);
     assert_eq!(loads(&server.get("/metrics"), "ok"), 1);
     server.process.signal("HUP");
@@ -129,11 +129,11 @@ fn mount(folder: &Path, version: u32, text: &str) {
 #[tokio::test]
 async fn a_config_map_that_is_swapped_a_hundred_times_is_followed() {
     let folder = scratch::dir("reload-");
-    mount(folder.path(), 0, &of(1000));
+    mount(folder.path(), 0, &limited_to(1000));
     symlink("..data/weir.yaml", folder.path().join("weir.yaml")).unwrap();
     let service = Configured::on(folder);
     for version in 1..=100 {
-        mount(service.folder.path(), version, &of(1000 + u64::from(version)));
+        mount(service.folder.path(), version, &limited_to(1000 + u64::from(version)));
         if version % 10 == 0 {
             service.asks_under("x", 1000 + u64::from(version)).await;
         }
@@ -144,7 +144,7 @@ async fn a_config_map_that_is_swapped_a_hundred_times_is_followed() {
 
 #[tokio::test]
 async fn a_bad_file_keeps_what_is_in_force_and_is_counted() {
-    let service = Configured::start(&of(3));
+    let service = Configured::start(&limited_to(3));
     let hash = |service: &Configured| {
         let page = service.server.get("/metrics").1;
         page.lines().find(|line| line.starts_with("weir_config_info{")).unwrap().to_owned()
@@ -158,7 +158,7 @@ async fn a_bad_file_keeps_what_is_in_force_and_is_counted() {
     }
     fs::remove_file(service.file()).unwrap();
     eventually(SOON, "a missing file is refused", || service.loads("error") == 4);
-    service.write(&of(4));
+    service.write(&limited_to(4));
     assert_eq!(service.asks_under("x", 4).await.remaining, Some(4));
     assert_ne!(hash(&service), before);
 }
@@ -168,7 +168,7 @@ async fn files_that_come_and_go_in_a_directory_and_files_that_values_name_are_wa
     let folder = scratch::dir("reload-");
     let path = |name: &str| folder.path().join(name);
     let of = |name: &str, limit: &str| {
-        of(1)
+        limited_to(1)
             .replace("limit: 1,", &format!("limit: '{limit}',"))
             .replace(": s }", &format!(": {name} }}"))
             .replace(" s: {", &format!(" {name}: {{"))
@@ -209,7 +209,7 @@ fn several_files_are_read_with_the_variables_of_the_process() {
     };
     fs::create_dir(folder.path().join("d")).unwrap();
     file("d/lists.yaml", "access: { deny: [eve] }\n");
-    let one = file("s.yaml", &of(3).replace("limit: 3", "limit: '${SHOP_LIMIT}'"));
+    let one = file("s.yaml", &limited_to(3).replace("limit: 3", "limit: '${SHOP_LIMIT}'"));
     let other = folder.path().join("d").display().to_string();
     let arguments = ["--config", &one, "--config", &other];
     let server = Serve::start_with(&arguments, &[("SHOP_LIMIT", "42")]);

@@ -5,6 +5,7 @@ mod costs;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use weir_testing::scratch;
 
 use serde_json::Value;
 
@@ -110,7 +111,6 @@ fn the_drawn_limit_is_that_of_all_its_counters() {
 #[test]
 fn the_drawn_limit_has_the_numbers_of_each_consumer() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("weir.yaml");
     let rules = "
 strategies:
   s:
@@ -119,7 +119,7 @@ overrides:
   - { consumer: consumer-1, strategy: s, limits: { each: { fixed_window: { limit: 50, window: 1s } } } }
 access: { allow: [consumer-2] }
 ";
-    fs::write(&file, rules).unwrap();
+    let file = scratch::file(folder.path(), "weir.yaml", rules);
     let args = ["--config", file.to_str().unwrap(), "--pattern", "constant:40/s", "--column", "1s"];
     let all = json(&[&args[..], &["--consumers", "4"]].concat());
     let limit = &all["strategies"][0]["drawn_limit"];
@@ -161,9 +161,8 @@ fn limits_that_denied_are_named_in_text_json_and_picture() {
 #[test]
 fn what_passes_can_be_read_where_most_is_denied() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("weir.yaml");
     let rules = "strategies: { s: { limits: [{ name: l, per: [resource], fixed_window: { limit: 2, window: 1s } }] } }";
-    fs::write(&file, rules).unwrap();
+    let file = scratch::file(folder.path(), "weir.yaml", rules);
     let args =
         ["--config", file.to_str().unwrap(), "--pattern", "constant:2000/s", "--for", "7s", "--column", "1s"];
     let (_, text, _) = simulate(&args);
@@ -210,9 +209,11 @@ fn bars_are_whole_pixels_wide() {
 #[test]
 fn a_file_of_calls_is_simulated_at_its_own_times() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("calls.csv");
-    fs::write(&file, "at_s,resource,consumer,cost\n0,r,bob,1\n0.1,r,bob,1\n0.1,r,ann,2\n0.3,r,bob,1\n")
-        .unwrap();
+    let file = scratch::file(
+        folder.path(),
+        "calls.csv",
+        "at_s,resource,consumer,cost\n0,r,bob,1\n0.1,r,bob,1\n0.1,r,ann,2\n0.3,r,bob,1\n",
+    );
     let file = file.to_str().unwrap();
     let (code, out, _) =
         simulate(&["--config", COMPARE, "--strategy", "gate", "--pattern", file, "--output", "json"]);
@@ -261,9 +262,8 @@ fn a_mistake_says_where_it_is() {
 #[test]
 fn calls_that_are_held_show_for_how_long() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("queue.yaml");
     let rules = "strategies: { queue: { limits: [{ name: each, per: [resource], leaky_queue: { rate: 1/1s, burst: 3 } }] } }";
-    fs::write(&file, rules).unwrap();
+    let file = scratch::file(folder.path(), "queue.yaml", rules);
     let args = ["--config", file.to_str().unwrap(), "--pattern", "burst:5x1m", "--for", "1m"];
     let (_, text, _) = simulate(&args);
     assert!(text.starts_with(
@@ -284,7 +284,6 @@ fn calls_that_are_held_show_for_how_long() {
 #[test]
 fn strategies_that_nodes_count_are_simulated_exactly_and_named() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("weir.yaml");
     let limits = "limits: [{ name: each, per: [consumer], fixed_window: { limit: 3, window: 1m } }]";
     let rules = format!(
         "
@@ -294,7 +293,7 @@ strategies:
   plain: {{ {limits} }}
 "
     );
-    fs::write(&file, rules).unwrap();
+    let file = scratch::file(folder.path(), "weir.yaml", rules);
     let all = ["--config", file.to_str().unwrap(), "--pattern", "burst:9x1m", "--output", "csv"];
     let (code, out, err) = simulate(&all);
     assert_eq!(code, Some(0), "{err}");
@@ -312,14 +311,13 @@ strategies:
 #[test]
 fn what_cannot_be_simulated_is_left_out_and_named() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("weir.yaml");
     let rules = "
 strategies:
   pool: { concurrency: { limit: 2, per: [resource], ttl: 30s } }
   regional: { limits: [{ name: region, per: [region], fixed_window: { limit: 3, window: 1m } }] }
   plain: { limits: [{ name: each, per: [consumer], fixed_window: { limit: 3, window: 1m } }] }
 ";
-    fs::write(&file, rules).unwrap();
+    let file = scratch::file(folder.path(), "weir.yaml", rules);
     let all = ["--config", file.to_str().unwrap(), "--pattern", "constant:1/s", "--output", "csv"];
     let (code, out, err) = simulate(&all);
     assert_eq!(code, Some(0), "{err}");

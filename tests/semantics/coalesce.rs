@@ -34,7 +34,7 @@ struct Gated {
 
 impl Store for Gated {
     fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
-        for decision in decisions.iter().map(OwnedDecision::of) {
+        for decision in decisions.iter().map(OwnedDecision::new) {
             let this = self.clone();
             answers.later(async move {
                 this.calls.lock().push((decision.op, decision.costs.clone()));

@@ -155,7 +155,7 @@ struct Lost(MemoryStore);
 
 impl Store for Lost {
     fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
-        for decision in decisions.iter().map(OwnedDecision::of) {
+        for decision in decisions.iter().map(OwnedDecision::new) {
             let memory = self.0.clone();
             answers.later(async move {
                 decision.ask(&memory).await?;

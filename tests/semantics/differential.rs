@@ -16,7 +16,7 @@ use proptest::test_runner::TestCaseError;
 use weir_config::Topology;
 use weir_core::algorithm::{Algorithm, LimitVerdict, MAX_LIMITS, Op, Verdict};
 use weir_core::key::Subject;
-use weir_core::strategy::{FailurePolicy, Field, Limit, Scope};
+use weir_core::strategy::{FailurePolicy, Field};
 use weir_store::redis::RedisStore;
 use weir_store::{Decision, Verdicts};
 use weir_time::clock::{Clock, ManualClock};

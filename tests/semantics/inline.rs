@@ -272,68 +272,64 @@ async fn a_bad_field_is_named_with_its_value_and_its_bound() {
     let sliding =
         |limit, window| bring("l", Algorithm::SlidingWindow(InlineWindow { limit, window }), "api", "bob");
     for (request, message) in [
-        (name(""), format!("inline.name is \"\": {name_bound}")),
-        (name("a b"), format!("inline.name is \"a b\": {name_bound}")),
-        (name(&"x".repeat(65)), format!("inline.name is \"{}…\": {name_bound}", "x".repeat(64))),
+        (name(""), format!("inline.name is \"\": {name_bound}").as_str()),
+        (name("a b"), &format!("inline.name is \"a b\": {name_bound}")),
+        (name(&"x".repeat(65)), &format!("inline.name is \"{}…\": {name_bound}", "x".repeat(64))),
         (
             under(nothing),
             "inline.algorithm is not set: it must be one of token_bucket, fixed_window, sliding_window, \
-             sliding_log, bucketed_window"
-                .to_owned(),
+             sliding_log, bucketed_window",
         ),
         (
             under(policy),
-            "inline.on_store_failure is 9: it must be 0 (not set), 1 (ERROR), 2 (ALLOW) or 3 (DENY)".to_owned(),
+            "inline.on_store_failure is 9: it must be 0 (not set), 1 (ERROR), 2 (ALLOW) or 3 (DENY)",
         ),
-        (token_bucket(1, None, None), format!("inline.token_bucket.period is not set: {span_bound}")),
-        (token_bucket(1, seconds(0), None), format!("inline.token_bucket.period is 0s: {span_bound}")),
+        (token_bucket(1, None, None), &format!("inline.token_bucket.period is not set: {span_bound}")),
+        (token_bucket(1, seconds(0), None), &format!("inline.token_bucket.period is 0s: {span_bound}")),
         (
             token_bucket(1, seconds(-1), None),
-            format!("inline.token_bucket.period is -1 s and 0 ns: {span_bound}"),
+            &format!("inline.token_bucket.period is -1 s and 0 ns: {span_bound}"),
         ),
         (
             token_bucket(0, seconds(1), None),
-            "inline.token_bucket.rate is 0: a rate of 0 never refills; it must be at least 1 per period".to_owned(),
+            "inline.token_bucket.rate is 0: a rate of 0 never refills; it must be at least 1 per period",
         ),
         (
             token_bucket(1, seconds(1_000_000), Some(10_000_000)),
-            "inline.token_bucket.burst is 10000000: the time to fill it must be at most 400 days".to_owned(),
+            "inline.token_bucket.burst is 10000000: the time to fill it must be at most 400 days",
         ),
         (
             token_bucket(1, seconds(days), Some(401)),
-            "inline.token_bucket.burst is 401: the time to fill it must be at most 400 days".to_owned(),
+            "inline.token_bucket.burst is 401: the time to fill it must be at most 400 days",
         ),
         (
             token_bucket(1, seconds(at_most + 1), None),
-            format!("inline.token_bucket.period is 34560001s: {span_bound}"),
+            &format!("inline.token_bucket.period is 34560001s: {span_bound}"),
         ),
-        (fixed(1, seconds(at_most + 1)), format!("inline.fixed_window.window is 34560001s: {span_bound}")),
-        (log(1, seconds(at_most + 1)), format!("inline.sliding_log.window is 34560001s: {span_bound}")),
+        (fixed(1, seconds(at_most + 1)), &format!("inline.fixed_window.window is 34560001s: {span_bound}")),
+        (log(1, seconds(at_most + 1)), &format!("inline.sliding_log.window is 34560001s: {span_bound}")),
         (
             sliding(1, seconds(at_most / 2 + 1)),
             "inline.sliding_window.window is 17280001s: it must be from 1us to 200 days: a sliding window counts for two \
-             windows"
-                .to_owned(),
+             windows",
         ),
-        (fixed(1 << 52, seconds(1)), "inline.fixed_window.limit is 4503599627370496: it must be below 2^52".to_owned()),
-        (fixed(1, None), format!("inline.fixed_window.window is not set: {span_bound}")),
+        (fixed(1 << 52, seconds(1)), "inline.fixed_window.limit is 4503599627370496: it must be below 2^52"),
+        (fixed(1, None), &format!("inline.fixed_window.window is not set: {span_bound}")),
         (
             log(1001, seconds(1)),
-            "inline.sliding_log.limit is 1001: it must be at most 1000, because a log keeps an entry for each call"
-                .to_owned(),
+            "inline.sliding_log.limit is 1001: it must be at most 1000, because a log keeps an entry for each call",
         ),
         (
             ShouldAllowRequest { strategy: "bucket".to_owned(), ..name("l") },
-            "strategy is \"bucket\": it must be empty, because the request brings a limit along".to_owned(),
+            "strategy is \"bucket\": it must be empty, because the request brings a limit along",
         ),
         (
             ShouldAllowRequest { consumer: String::new(), ..name("l") },
-            "consumer is \"\": it must be 1 to 512 bytes, because a limit of strategy `inline=l` counts by consumer"
-                .to_owned(),
+            "consumer is \"\": it must be 1 to 512 bytes, because a limit of strategy `inline=l` counts by consumer",
         ),
     ] {
         let status = client.should_allow(request).await.unwrap_err();
-        assert_eq!((status.code(), status.message()), (Code::InvalidArgument, &*message));
+        assert_eq!((status.code(), status.message()), (Code::InvalidArgument, message));
     }
     let answer = client.should_allow(name("l")).await.unwrap().into_inner();
     assert_eq!(answer.remaining, Some(0), "nothing was charged before");

@@ -5,6 +5,7 @@ mod holds;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use weir_testing::rules::numbered_limits;
 
 use proptest::prelude::*;
 use weir_core::algorithm::Algorithm;
@@ -39,7 +40,7 @@ impl Names {
         }
     }
 
-    fn of(resource: &str, consumer: &str) -> Self {
+    fn new(resource: &str, consumer: &str) -> Self {
         Self { resource: resource.to_owned(), consumer: consumer.to_owned(), ..Self::default() }
     }
 }
@@ -142,7 +143,7 @@ proptest! {
 #[test]
 fn a_key_reads_as_documented() {
     let rules = strategy("tiger-feeding", &[&[Field::Resource], &[Field::Consumer, Field::Resource]], false);
-    let keys = keys(&rules, &Names::of("zewtopia.com/tigerfeeding", "b{o}b: 5%|🐯"));
+    let keys = keys(&rules, &Names::new("zewtopia.com/tigerfeeding", "b{o}b: 5%|🐯"));
     let tag = braced(&keys[0]).to_owned();
     assert_eq!(keys[0], format!("weir:{{{tag}}}Btiger-feeding:limit-0|Rzewtopia.com/tigerfeeding"));
     let both = "limit-1|Rzewtopia.com/tigerfeeding|Cb%7bo%7db:%205%25%7c%f0%9f%90%af";
@@ -150,7 +151,7 @@ fn a_key_reads_as_documented() {
 
     let rules = strategy("edge", &[&[attribute("region"), Field::Resource]], false);
     let attributes = HashMap::from([("region".to_owned(), "eu-1".to_owned())]);
-    let key = self::keys(&rules, &Names { attributes, ..Names::of("api", "bob") }).remove(0);
+    let key = self::keys(&rules, &Names { attributes, ..Names::new("api", "bob") }).remove(0);
     assert_eq!(key.split_once('}').unwrap().1, "Bedge:limit-0|Rapi|region=eu-1");
 }
 
@@ -182,7 +183,7 @@ fn the_longest_key_is_bounded() {
     let worst = "\0".repeat(MAX_PART);
     let attributes = (0..MAX_ATTRIBUTES).map(|index| (format!("a{index:063}"), worst.clone())).collect();
     let longest = Namespace::new(&"n".repeat(MAX_NAMESPACE)).unwrap();
-    let length = keys_in(&longest, &rules, &Names { attributes, ..Names::of(&worst, &worst) })[0].len();
+    let length = keys_in(&longest, &rules, &Names { attributes, ..Names::new(&worst, &worst) })[0].len();
     assert!(length <= longest_key() && length > longest_key() - 16, "{length}");
     assert!(longest_key() < 1 << 15, "Redis would take more, but every decision sends its keys");
 }
@@ -194,7 +195,7 @@ fn slots_are_those_of_redis() {
     let mut connection = node.connection();
     let mut slots = std::collections::HashSet::new();
     for number in 0..300 {
-        let names = Names::of(&format!("resource}} {number}"), &format!("{{consumer}}:{number}"));
+        let names = Names::new(&format!("resource}} {number}"), &format!("{{consumer}}:{number}"));
         for rules in all_rules() {
             let expected = slot(tag(&KeySecret::BUILT_IN, &rules, &names));
             slots.insert(expected);
@@ -211,7 +212,7 @@ fn slots_are_those_of_redis() {
 /// Keys differ between namespaces in nothing but their first part, which cannot be taken for another namespace's.
 #[test]
 fn a_namespace_is_the_first_part() {
-    let (names, tag) = (Names::of("api", "bob"), 0x5f0c);
+    let (names, tag) = (Names::new("api", "bob"), 0x5f0c);
     let rules = strategy("edge", &[&[Field::Resource]], false);
     let key = |namespace: &Namespace| {
         let mut key = Vec::new();
@@ -257,7 +258,7 @@ fn keys_of_the_monitor_are_unlike_all_others() {
 fn a_group_moves_its_resources_together() {
     let rules = strategy("grouped", &[&[Field::Resource], &[Field::Resource, Field::Consumer]], false);
     let at = |resource: &str, group: Option<&str>| {
-        let names = Names { group: group.map(str::to_owned), ..Names::of(resource, "bob") };
+        let names = Names { group: group.map(str::to_owned), ..Names::new(resource, "bob") };
         tag(&KeySecret::BUILT_IN, &rules, &names)
     };
     assert_eq!(at("lions", Some("cats")), at("tigers", Some("cats")));
@@ -271,7 +272,7 @@ fn a_group_moves_its_resources_together() {
 #[test]
 fn another_secret_is_another_tag() {
     let rules = strategy("secret", &[&[Field::Resource]], false);
-    let names = Names::of("resource", "consumer");
+    let names = Names::new("resource", "consumer");
     let secrets = ["", "a", "b", "weir built-in id"].map(KeySecret::from_text);
     let mut tags: Vec<u128> = secrets.iter().map(|secret| tag(secret, &rules, &names)).collect();
     tags.push(tag(&KeySecret::BUILT_IN, &rules, &names));
@@ -341,13 +342,8 @@ fn all_rules() -> Vec<Arc<Rules>> {
 }
 
 fn strategy(name: &str, scopes: &[&[Field]], single_slot: bool) -> Rules {
-    let limit = |(index, fields): (usize, &&[Field])| Limit {
-        name: format!("limit-{index}").into(),
-        scope: Scope::of(fields),
-        algorithm: uniform(),
-    };
-    Rules::new(name, scopes.iter().enumerate().map(limit).collect(), single_slot, FailurePolicy::Error)
-        .unwrap()
+    let limits = numbered_limits(scopes.iter().map(|fields| (fields, uniform())));
+    Rules::new(name, limits, single_slot, FailurePolicy::Error).unwrap()
 }
 
 fn attribute(name: &str) -> Field {

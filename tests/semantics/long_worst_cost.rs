@@ -10,11 +10,12 @@ mod filled;
 mod rows;
 
 use std::sync::Arc;
+use weir_testing::rules::numbered;
 
 use weir_config::Topology;
 use weir_core::algorithm::{Algorithm, Op};
 use weir_core::key::Subject;
-use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir_core::strategy::{Field, Strategy};
 use weir_store::redis::RedisStore;
 use weir_store::{Decision, Verdicts};
 use weir_testing::{DecideOne as _, RedisServer};
@@ -128,11 +129,5 @@ fn kept(key: &str) -> String {
 }
 
 fn strategy(limits: &[Algorithm]) -> Arc<Strategy> {
-    let limit = |(index, algorithm): (usize, &Algorithm)| Limit {
-        name: format!("l{index}").into(),
-        scope: Scope::of(&[Field::Resource, Field::Consumer]),
-        algorithm: *algorithm,
-    };
-    let limits = limits.iter().enumerate().map(limit).collect();
-    Arc::new(Strategy::new("worst", limits, false, FailurePolicy::Error).unwrap())
+    numbered("worst", &[Field::Resource, Field::Consumer], limits)
 }

@@ -8,7 +8,7 @@ mod bounds;
 mod changed;
 mod extremes;
 pub mod machine;
-mod memory;
+pub(crate) mod memory;
 mod reservations;
 mod shadow;
 mod untouched;

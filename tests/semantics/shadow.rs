@@ -49,15 +49,9 @@ fn rules(store: StoreConfig) -> Config {
 
 /// Counts the decisions of a shadow of `strategy` with this outcome.
 fn count(server: &Server, strategy: &str, shadow: &str, outcome: &str) -> u64 {
-    let page = server.get("/metrics").1;
-    let name = format!(
-        "weir_shadow_decisions_total{{strategy=\"{strategy}\",shadow=\"{shadow}\",outcome=\"{outcome}\"}} "
-    );
-    page.lines()
-        .find_map(|line| line.strip_prefix(&name))
-        .unwrap_or_else(|| panic!("{name}"))
-        .parse()
-        .unwrap()
+    server.metric(&format!(
+        "weir_shadow_decisions_total{{strategy=\"{strategy}\",shadow=\"{shadow}\",outcome=\"{outcome}\"}}"
+    ))
 }
 
 /// Waits until the shadow of `api` has decided so often: nobody waits for a shadow.
@@ -74,7 +68,7 @@ struct Asking {
 }
 
 impl Asking {
-    async fn of(store: StoreConfig) -> Self {
+    async fn start(store: StoreConfig) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let server = Server::ready(rules(store));
         let client = server.client().await;
@@ -93,7 +87,7 @@ impl Asking {
 weir_testing::on_every_store!(holds_on);
 
 async fn holds_on(store: StoreConfig) {
-    let mut asking = Asking::of(store).await;
+    let mut asking = Asking::start(store).await;
     every_call_is_decided(&mut asking).await;
     who_is_excepted(&mut asking).await;
     what_is_given_back(&mut asking).await;

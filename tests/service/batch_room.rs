@@ -11,7 +11,6 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tonic::{Code, Status};
 use weir_config::{Config, ServerConfig};
-use weir_core::algorithm::Verdict;
 use weir_grpc::{BegunCall, BufferBudget, CurrentPeer, Peer, PeerAddress, Reply, with_peer};
 use weir_node::limiter::Limiter;
 use weir_node::service::{DecisionService, Templates};
@@ -22,10 +21,9 @@ use weir_proto::v1::{
 use weir_store::{Answers, Decision, Store, StoreError, Verdicts};
 use weir_testing::{SOON, eventually_async};
 use weir_time::clock::monotonic;
-use weir_units::Micros;
 
 use crate::support::grpc::{framed, request_within};
-use crate::support::server::{BASE, Server, ask_under, config};
+use crate::support::server::{ALLOWED, Server, ask_under, config};
 
 /// Questions of batches that may wait for the store.
 const ROOM: usize = 1024;
@@ -114,17 +112,7 @@ impl Store for Slow {
             self.0.fetch_add(1, SeqCst);
             answers.later(async {
                 tokio::time::sleep(ANSWERED_AFTER).await;
-                let verdict = Verdict {
-                    now: BASE,
-                    allowed: true,
-                    fitted: true,
-                    granted: 1,
-                    wait: Micros::ZERO,
-                    applied: true,
-                };
-                let mut verdicts = Verdicts::default();
-                verdicts.decisions.push(verdict);
-                Ok(verdicts)
+                Ok(Verdicts { decisions: [ALLOWED].into(), ..Verdicts::default() })
             });
         }
     }

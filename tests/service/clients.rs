@@ -84,10 +84,12 @@ fn grpc_java_on_netty() {
 fn grpc_go_while_connections_end() {
     let Some(mut client) = go() else { return };
     let folder = scratch::dir("age-");
-    let config = folder.path().join("weir.yaml");
     let same = std::fs::read_to_string(root().join("tests/clients/weir.yaml")).unwrap();
-    std::fs::write(&config, same.replace("limits: { max_", "limits: { max_connection_age: 1s, max_"))
-        .unwrap();
+    let config = scratch::file(
+        folder.path(),
+        "weir.yaml",
+        same.replace("limits: { max_", "limits: { max_connection_age: 1s, max_"),
+    );
     let serve = Serve::start(&["--config", config.to_str().unwrap()]);
 
     client.args([address(&serve), "until-it-ends"]).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -52,11 +52,10 @@ fn fast_passes_the_same_cases_over_tls() {
     let authority = Authority::create();
     let issued = authority.issue("server", &["weir.test"]);
     let folder = scratch::dir("h2spec-");
-    let config = folder.path().join("weir.yaml");
     let (cert, key) = (issued.cert.display(), issued.key.display());
     let tls = format!("server: {{ tls: {{ cert_file: {cert}, key_file: {key} }} }}");
     let strategies = weir_config::EXAMPLE.split_once("strategies:").unwrap().1;
-    std::fs::write(&config, format!("{tls}\nstrategies:{strategies}")).unwrap();
+    let config = scratch::file(folder.path(), "weir.yaml", format!("{tls}\nstrategies:{strategies}"));
     let serve = Serve::start(&["--transport", "fast", "--config", config.to_str().unwrap()]);
     passes_on(&serve, &["--tls", "--insecure"]);
 }

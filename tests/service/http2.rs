@@ -7,7 +7,7 @@ mod costs;
 mod credit;
 mod ends;
 mod floods;
-mod ground;
+pub(crate) mod ground;
 mod held;
 mod long_memory;
 mod open_calls;

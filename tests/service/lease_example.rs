@@ -40,10 +40,9 @@ fn request(id: &str) -> AcquireRequest {
 }
 
 fn renewals(server: &Server, outcome: &str) -> u64 {
-    let name =
-        format!("weir_lease_calls_total{{strategy=\"exports\",call=\"renew\",outcome=\"{outcome}\"}} ");
-    let (_, page) = server.get("/metrics");
-    page.lines().find_map(|line| line.strip_prefix(&name)).unwrap().parse().unwrap()
+    server.metric(&format!(
+        "weir_lease_calls_total{{strategy=\"exports\",call=\"renew\",outcome=\"{outcome}\"}}"
+    ))
 }
 
 #[tokio::test]

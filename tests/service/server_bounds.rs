@@ -27,17 +27,11 @@ fn limited(limits: ServerLimits) -> Server {
     Server::start(Config { server, ..config() })
 }
 
-fn connections(server: &Server) -> usize {
-    metric(server, "weir_connections ")
+fn connections(server: &Server) -> u64 {
+    server.metric("weir_connections")
 }
 
-fn metric(server: &Server, name: &str) -> usize {
-    let text = server.get("/metrics").1;
-    let line = text.lines().find_map(|line| line.strip_prefix(name));
-    line.unwrap_or_else(|| panic!("no {name} in {text}")).parse().unwrap()
-}
-
-/// Whether the other side has closed it. Reads what it has sent before.
+/// Returns true if the other side has closed the connection. Reads everything before its end.
 fn is_closed(mut stream: &TcpStream) -> bool {
     stream.set_nonblocking(true).unwrap();
     loop {
@@ -56,7 +50,7 @@ async fn connections_beyond_the_bound_are_closed_and_counted() {
     eventually(SOON, "all are accepted", || connections(&server) == 100);
     let refused = TcpStream::connect(server.grpc).unwrap();
     eventually(SOON, "the 101st is closed", || is_closed(&refused));
-    assert_eq!(metric(&server, "weir_connections_refused_total "), 1);
+    assert_eq!(server.metric("weir_connections_refused_total"), 1);
     assert!(held.iter().all(|stream| !is_closed(stream)));
     held.pop();
     eventually(SOON, "a place", || connections(&server) == 99);
@@ -109,7 +103,7 @@ async fn a_peer_that_vanished_is_found_out() {
 /// own process. Nothing else may fail, and what was sent is decided once.
 #[tokio::test]
 async fn old_connections_end_and_their_callers_do_not_notice() {
-    const ALLOWED: &str = "weir_decisions_total{strategy=\"open\",outcome=\"allowed\"} ";
+    const ALLOWED: &str = "weir_decisions_total{strategy=\"open\",outcome=\"allowed\"}";
     let age = Duration::from_secs(1);
     let limits = ServerLimits { max_connection_age: Some(Micros::from(age)), ..ServerLimits::default() };
     let server = limited(limits);
@@ -117,7 +111,7 @@ async fn old_connections_end_and_their_callers_do_not_notice() {
     let started = Instant::now();
     let mut raw = Raw::open(server.grpc);
     let goaway = std::thread::spawn(move || raw.goaway().map(|code| (code, started.elapsed())));
-    let (mut calls, mut unsent) = (0, 0);
+    let (mut calls, mut unsent) = (0, 0_u64);
     while started.elapsed() < age * 3 {
         match client.should_allow(ask_under("open", &format!("{:?}", started.elapsed()), "c")).await {
             Ok(answer) => assert!(answer.into_inner().allowed),
@@ -127,9 +121,9 @@ async fn old_connections_end_and_their_callers_do_not_notice() {
         calls += 1;
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let ended = usize::try_from(started.elapsed().as_millis() / (age * 8 / 10).as_millis()).unwrap();
+    let ended = u64::try_from(started.elapsed().as_millis() / (age * 8 / 10).as_millis()).unwrap();
     assert!(unsent <= ended, "at most one for each connection that ended: {unsent}");
-    assert_eq!(metric(&server, ALLOWED), calls - unsent, "each call that was sent is decided, once");
+    assert_eq!(server.metric(ALLOWED), calls - unsent, "each call that was sent is decided, once");
     let (code, after) = goaway.join().unwrap().expect("a GOAWAY");
     assert_eq!(code, 0, "no error");
     assert!(after >= age * 8 / 10, "{after:?}");
@@ -278,5 +272,5 @@ async fn a_watch_ends_with_its_aged_connection() {
     let mut watch = health.watch(HealthCheckRequest::default()).await.unwrap().into_inner();
     assert!(watch.message().await.unwrap().is_some());
     assert!(tokio::time::timeout(SOON, watch.message()).await.expect("it ends").is_err());
-    eventually(SOON, "it is counted", || metric(&server, "weir_connections_aged_total ") >= 1);
+    eventually(SOON, "it is counted", || server.metric("weir_connections_aged_total") >= 1);
 }

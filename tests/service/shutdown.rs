@@ -3,52 +3,23 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-use tokio::sync::Semaphore;
 use tokio_stream::StreamExt as _;
 use tonic::Code;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 use weir_config::{Config, ServerConfig};
-use weir_core::algorithm::{Verdict, VerdictSink as _};
+use weir_core::algorithm::VerdictSink as _;
 use weir_proto::health::{HealthListRequest, HealthListResponse};
-use weir_store::{Answers, Decision, Store, Verdicts};
+use weir_store::{Answers, Decision, Store};
 use weir_units::Micros;
 
-use crate::support::server::{BASE, Server, ask_under, config};
+use crate::http2::ground::Gated;
+use crate::support::server::{ALLOWED, Server, ask_under, config};
 use crate::support::{SOON, eventually_async};
 
 const ENVOY: &str = "envoy.service.ratelimit.v3.RateLimitService";
 const DECISIONS: &str = "weir.v1.RateLimitService";
-
-/// A store whose decisions wait for a permit.
-#[derive(Clone)]
-struct Gated {
-    gate: Arc<Semaphore>,
-    waiting: Arc<AtomicUsize>,
-}
-
-impl Gated {
-    fn closed() -> Self {
-        Self { gate: Arc::new(Semaphore::new(0)), waiting: Arc::default() }
-    }
-}
-
-impl Store for Gated {
-    fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
-        for _ in decisions {
-            let this = self.clone();
-            answers.later(async move {
-                this.waiting.fetch_add(1, SeqCst);
-                this.gate.acquire().await.unwrap().forget();
-                Ok(Verdicts { decisions: [ALLOWED].into(), ..Verdicts::default() })
-            });
-        }
-    }
-}
-
-const ALLOWED: Verdict =
-    Verdict { now: BASE, allowed: true, fitted: true, granted: 1, wait: Micros::ZERO, applied: true };
 
 fn health_of(service: &str) -> HealthCheckRequest {
     HealthCheckRequest { service: service.to_owned() }
@@ -161,7 +132,7 @@ async fn calls_in_flight_finish_and_watchers_see_not_serving() {
     assert_eq!(watch.next().await.unwrap().unwrap().status(), ServingStatus::Serving);
     let mut client = weir_proto::v1::rate_limit_service_client::RateLimitServiceClient::new(channel);
     let in_flight = tokio::spawn(async move { client.should_allow(ask_under("burst", "x", "bob")).await });
-    eventually_async(SOON, "the call is in flight", async || store.waiting.load(SeqCst) == 1).await;
+    eventually_async(SOON, "the call is in flight", async || store.waiting() == 1).await;
 
     server.stop();
     assert_eq!(watch.next().await.unwrap().unwrap().status(), ServingStatus::NotServing);
@@ -170,7 +141,7 @@ async fn calls_in_flight_finish_and_watchers_see_not_serving() {
     eventually_async(SOON, "new connections are refused", refused).await;
     assert_eq!(server.get("/readyz"), (503, "not ready: shutting down\n".to_owned()));
 
-    store.gate.add_permits(1);
+    store.open();
     assert!(in_flight.await.unwrap().unwrap().into_inner().allowed);
     assert_eq!(server.ended(), Ok(()));
 }
@@ -230,7 +201,7 @@ async fn a_call_that_never_ends_is_cut_off_at_the_drain_timeout() {
     let mut server = Server::with_store(Config { server: server_config, ..config() }, move || made.clone());
     let mut client = server.client().await;
     let in_flight = tokio::spawn(async move { client.should_allow(ask_under("burst", "x", "bob")).await });
-    eventually_async(SOON, "the call is in flight", async || store.waiting.load(SeqCst) == 1).await;
+    eventually_async(SOON, "the call is in flight", async || store.waiting() == 1).await;
     server.stop();
     assert_eq!(server.ended(), Ok(()));
     assert!(in_flight.await.unwrap().is_err());

@@ -16,6 +16,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::Arc;
+use weir_testing::metrics;
 
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, HandshakeKind, Stream};
@@ -131,9 +132,7 @@ impl Raw {
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
 fn metric(server: &Server, series: &str) -> f64 {
-    let (_, page) = server.get("/metrics");
-    let line = page.lines().find_map(|line| line.strip_prefix(series));
-    line.unwrap_or_else(|| panic!("no {series}")).trim().parse().unwrap()
+    metrics::value(&server.get("/metrics").1, series)
 }
 
 fn handshakes(server: &Server, result: &str) -> f64 {

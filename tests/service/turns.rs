@@ -8,16 +8,15 @@ use std::time::{Duration, Instant};
 
 use prost::Message as _;
 use weir_config::{Config, ServerConfig, TransportKind};
-use weir_core::algorithm::{Verdict, VerdictSink as _};
+use weir_core::algorithm::VerdictSink as _;
 use weir_proto::v1::{ShouldAllowBatchRequest, ShouldAllowRequest};
 use weir_store::{Answers, Decision, Store};
 use weir_testing::SOON;
 use weir_testing::frames::{ACK, DATA, HEADERS, PING, ping, settings_ack};
-use weir_units::Micros;
 
 use crate::support::frames::{END_HEADERS, END_STREAM, PREFACE, frame, settings, window_update};
 use crate::support::grpc::framed;
-use crate::support::server::{BASE, Server, ask_under, config};
+use crate::support::server::{ALLOWED, Server, ask_under, config};
 
 /// A turn, and the largest batch.
 const DECISIONS: u64 = 1000;
@@ -39,14 +38,7 @@ impl Store for Counting {
             if decision.subject.consumer == "honest" {
                 self.before_honest.store(before, SeqCst);
             }
-            answers.all(Verdict {
-                now: BASE,
-                allowed: true,
-                fitted: true,
-                granted: 1,
-                wait: Micros::ZERO,
-                applied: true,
-            });
+            answers.all(ALLOWED);
         }
     }
 }

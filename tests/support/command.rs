@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Output, Stdio};
 
-use weir_testing::{Process, SOON, eventually_some};
+use weir_testing::{Process, SOON, eventually_some, metrics};
 
 pub(crate) const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 
@@ -94,6 +94,11 @@ impl Serve {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer
+    }
+
+    /// Returns the value of a series on the metrics page.
+    pub(crate) fn metric(&self, series: &str) -> u64 {
+        metrics::value(&self.get("/metrics"), series)
     }
 
     /// Runs `weir allow` against it.

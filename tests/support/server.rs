@@ -14,7 +14,7 @@ use weir::features::FEATURES;
 use weir_config::{
     Config, DenialMessages, ListenAddress, MemoryConfig, ServerConfig, StoreConfig, TransportKind,
 };
-use weir_core::algorithm::{Algorithm, Rate};
+use weir_core::algorithm::{Algorithm, Rate, Verdict};
 use weir_core::strategy::{FailurePolicy, Field, Resource, Resources, Rules};
 use weir_node::admin::{AdminGate, AdminPages, start_admin};
 use weir_node::app::{self, Listeners, Timing};
@@ -31,6 +31,7 @@ use weir_proto::v1::ShouldAllowRequest;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 use weir_store::Store;
 use weir_store::backend::Backend;
+use weir_testing::metrics;
 use weir_time::clock::{Clock, ManualClock};
 use weir_units::Micros;
 
@@ -190,6 +191,11 @@ impl Server {
         self.get_with(path, "")
     }
 
+    /// Returns the value of a series on the metrics page.
+    pub(crate) fn metric(&self, series: &str) -> u64 {
+        metrics::value(&self.get("/metrics").1, series)
+    }
+
     /// The same with this `authorization`.
     pub(crate) fn get_as(&self, path: &str, authorization: &str) -> (u16, String) {
         self.get_with(path, &format!("authorization: {authorization}\r\n"))
@@ -208,6 +214,10 @@ impl Server {
         (status, body)
     }
 }
+
+/// The verdict of a store that allows everything.
+pub(crate) const ALLOWED: Verdict =
+    Verdict { now: BASE, allowed: true, fitted: true, granted: 1, wait: Micros::ZERO, applied: true };
 
 /// Ends when the server has to stop or is dropped.
 pub(crate) struct Stopped(oneshot::Receiver<Shutdown>);

@@ -41,7 +41,7 @@ impl Authority {
     /// Creates an authority with this common name.
     pub fn named(name: &str) -> Self {
         let issuer = CertifiedIssuer::self_signed(authority(name), KeyPair::generate().unwrap()).unwrap();
-        Self::of(issuer, String::new())
+        Self::new(issuer, String::new())
     }
 
     /// Creates an intermediate authority, whose certificate is valid for so many seconds and has this serial number.
@@ -53,10 +53,10 @@ impl Authority {
         params.serial_number = Some(SerialNumber::from(serial));
         let issuer = CertifiedIssuer::signed_by(params, KeyPair::generate().unwrap(), &self.issuer).unwrap();
         let chain = issuer.pem() + &self.chain;
-        Self::of(issuer, chain)
+        Self::new(issuer, chain)
     }
 
-    fn of(issuer: CertifiedIssuer<'static, KeyPair>, chain: String) -> Self {
+    fn new(issuer: CertifiedIssuer<'static, KeyPair>, chain: String) -> Self {
         let dir = scratch::dir("certificates-");
         std::fs::write(dir.path().join("ca.pem"), issuer.pem()).unwrap();
         Self { issuer, dir, serial: AtomicU64::new(1), chain }

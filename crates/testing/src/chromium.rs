@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::clients::is_skipped;
 use crate::{Process, SOON};
 
 /// A page of a browser of its own.
@@ -25,8 +26,7 @@ pub struct Chromium {
 
 /// The program. `None` only where SKIP_CHROMIUM=1 asks for it: a test that has not run has shown nothing.
 fn program() -> Option<PathBuf> {
-    if std::env::var_os("SKIP_CHROMIUM").is_some_and(|value| value == "1") {
-        let _ = writeln!(std::io::stderr(), "SKIP_CHROMIUM=1: a test in a real browser has NOT run");
+    if is_skipped("SKIP_CHROMIUM") {
         return None;
     }
     let path = std::env::var_os("PATH").unwrap_or_default();

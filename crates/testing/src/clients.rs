@@ -1,5 +1,6 @@
 //! Programs that scripts/install-clients.sh puts into `.cache/clients`.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -29,27 +30,39 @@ pub fn files(folder: &Path, end: &str) -> Vec<PathBuf> {
 /// of date fails the test, because a test that has not run has shown nothing.
 #[track_caller]
 pub fn environment() -> Option<PathBuf> {
-    if is_skipped("SKIP_CLIENTS") {
+    static CHECKED: OnceLock<Result<(), String>> = OnceLock::new();
+    installed(&CHECKED, "SKIP_CLIENTS", "clients")
+}
+
+/// Returns the folder that the installer of `name` fills, unless `variable` skips the test. Panics if the installer finds
+/// that the folder is missing or out of date.
+#[track_caller]
+pub(crate) fn installed(
+    checked: &OnceLock<Result<(), String>>,
+    variable: &str,
+    name: &str,
+) -> Option<PathBuf> {
+    if is_skipped(variable) {
         return None;
     }
-    static CHECKED: OnceLock<Result<(), String>> = OnceLock::new();
     let check = || {
-        let checked = Command::new("scripts/install-clients.sh").arg("--check").current_dir(root()).output();
-        let checked =
-            checked.map_err(|error| format!("scripts/install-clients.sh cannot be run: {error}"))?;
+        let script = format!("scripts/install-{name}.sh");
+        let checked = Command::new(&script).arg("--check").current_dir(root()).output();
+        let checked = checked.map_err(|error| format!("{script} cannot be run: {error}"))?;
         if checked.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&checked.stderr).into()) }
     };
-    if let Err(reason) = CHECKED.get_or_init(check) {
+    if let Err(reason) = checked.get_or_init(check) {
         panic!("{reason}");
     }
-    Some(root().join(".cache/clients"))
+    Some(root().join(".cache").join(name))
 }
 
 /// True if this variable is set to skip a test, which is printed.
 pub fn is_skipped(variable: &str) -> bool {
     let is_skipped = std::env::var_os(variable).is_some_and(|value| value == "1");
     if is_skipped {
-        eprintln!("{variable}=1: this test has NOT run");
+        // Not with eprintln, which the test harness keeps to itself when a test passes.
+        let _ = writeln!(std::io::stderr(), "{variable}=1: a test has NOT run");
     }
     is_skipped
 }

@@ -71,7 +71,8 @@ impl Cluster {
         wait::eventually_some(SOON, "the slot's primary has a live replica", || {
             let primary = self.owner(slot)?.port();
             let is_replica = |node: &RedisServer| {
-                view::of(node).is_some_and(|view| view.replica_ports(primary).any(|port| port == node.port()))
+                view::read(node)
+                    .is_some_and(|view| view.replica_ports(primary).any(|port| port == node.port()))
             };
             self.responsive().find(|node| is_replica(node))
         })
@@ -120,13 +121,13 @@ impl Cluster {
     }
 
     fn owner(&self, slot: u16) -> Option<&RedisServer> {
-        let mut owners = self.responsive().map(|node| view::of(node)?.owner_port(slot));
+        let mut owners = self.responsive().map(|node| view::read(node)?.owner_port(slot));
         let first = owners.next().expect("some node of the cluster is alive")?;
         owners.all(|owner| owner == Some(first)).then(|| self.node_on(first))
     }
 
     fn live_primaries(&self) -> impl Iterator<Item = &RedisServer> {
-        self.responsive().filter(|node| view::of(node).is_some_and(|view| view.is_of_primary()))
+        self.responsive().filter(|node| view::read(node).is_some_and(|view| view.is_of_primary()))
     }
 
     fn responsive(&self) -> impl Iterator<Item = &RedisServer> {

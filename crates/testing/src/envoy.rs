@@ -1,14 +1,13 @@
 //! A real Envoy, started from an example of deploy/envoy. The ports are changed, and so is the timeout of 20 ms where
 //! a test is not about it, because a busy machine exceeds it.
 
-use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use tempfile::TempDir;
 
-use super::clients::root;
+use super::clients::{is_skipped, root};
 use super::http::Http;
 use super::process::Process;
 use super::{SOON, eventually_async, ports, scratch};
@@ -25,9 +24,7 @@ pub struct EnvoyProcess {
 /// The program. `None` only where SKIP_ENVOY=1 asks for it: a test that has not run has shown nothing.
 #[track_caller]
 pub fn program() -> Option<PathBuf> {
-    if std::env::var_os("SKIP_ENVOY").is_some_and(|value| value == "1") {
-        // Not with eprintln, which the test harness keeps to itself when a test passes.
-        let _ = writeln!(std::io::stderr(), "SKIP_ENVOY=1: a test behind a real Envoy has NOT run");
+    if is_skipped("SKIP_ENVOY") {
         return None;
     }
     let cache = root().join(".cache/envoy");

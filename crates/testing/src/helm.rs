@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
-use crate::clients::{is_skipped, root};
+use crate::clients::{installed, is_skipped, root};
 
 /// The versions of `k8s.io/api` that manifests are decoded into: that of the chart's oldest Kubernetes, one between, a new one.
 pub const KUBERNETES: [&str; 3] = ["v0.27", "v0.32", "v0.37"];
@@ -25,19 +25,8 @@ pub struct Rendered {
 /// The folder of the programs. `None` only where SKIP_HELM=1 asks for it; a folder that is missing or out of date fails the test.
 #[track_caller]
 pub fn helm() -> Option<PathBuf> {
-    if is_skipped("SKIP_HELM") {
-        return None;
-    }
     static CHECKED: OnceLock<Result<(), String>> = OnceLock::new();
-    let check = || {
-        let checked = Command::new("scripts/install-helm.sh").arg("--check").current_dir(root()).output();
-        let checked = checked.map_err(|error| format!("scripts/install-helm.sh cannot be run: {error}"))?;
-        if checked.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&checked.stderr).into()) }
-    };
-    if let Err(reason) = CHECKED.get_or_init(check) {
-        panic!("{reason}");
-    }
-    Some(root().join(".cache/helm"))
+    installed(&CHECKED, "SKIP_HELM", "helm")
 }
 
 /// The schema of Compose files. `None` only where SKIP_HELM=1 asks for it.

@@ -18,6 +18,7 @@ pub mod frames;
 pub mod helm;
 pub mod http;
 pub mod jwt;
+pub mod metrics;
 pub mod ports;
 mod process;
 mod prometheus;
@@ -29,10 +30,12 @@ pub mod scratch;
 pub mod script_names;
 pub mod sentinels;
 pub mod stores;
+pub mod usage;
 mod wait;
 pub mod yaml;
 
 use std::sync::OnceLock;
+use std::time::Duration;
 
 pub use self::chromium::Chromium;
 pub use self::cluster::{Cluster, Migration};
@@ -78,6 +81,11 @@ macro_rules! on_every_engine {
 /// The variable is none of Weir's: the programs under test take those for settings, and end where one is nearly the name of another.
 pub fn is_short() -> bool {
     std::env::var("LONG_TESTS").is_ok_and(|length| length == "short")
+}
+
+/// Returns the seconds that a variable sets for a test, or the default.
+pub fn seconds_of(variable: &str, default: u64) -> Duration {
+    Duration::from_secs(std::env::var(variable).map_or(default, |text| text.parse().expect("seconds")))
 }
 
 /// The one Redis that tests share because starting a server each is slow. Use keys of your own in it,

@@ -7,6 +7,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
+use crate::clients::is_skipped;
 use crate::{Process, SOON, eventually_some, ports, scratch};
 
 /// A Prometheus. It dies on drop.
@@ -59,8 +60,7 @@ impl Prometheus {
     }
 
     fn start(text: &str, rules: Option<&str>) -> Option<Self> {
-        if std::env::var_os("SKIP_PROMETHEUS").is_some_and(|value| value == "1") {
-            let _ = writeln!(std::io::stderr(), "SKIP_PROMETHEUS=1: a test in a real Prometheus has NOT run");
+        if is_skipped("SKIP_PROMETHEUS") {
             return None;
         }
         let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/prometheus/prometheus");

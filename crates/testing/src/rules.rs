@@ -17,11 +17,17 @@ pub fn strategy(name: &str, limits: &[(&str, &[Field], Algorithm)], policy: Fail
 
 /// Builds a strategy of the limits `limit-0`, `limit-1`, …, which all count by `scope`.
 pub fn numbered(name: &str, scope: &[Field], algorithms: &[Algorithm]) -> Arc<Strategy> {
-    let limit = |(index, &algorithm): (usize, &Algorithm)| Limit {
-        name: format!("limit-{index}").into(),
-        scope: Scope::of(scope),
-        algorithm,
-    };
-    let limits = algorithms.iter().enumerate().map(limit).collect();
+    let limits = numbered_limits(algorithms.iter().map(|&algorithm| (scope, algorithm)));
     Arc::new(Strategy::new(name, limits, false, FailurePolicy::Error).unwrap())
+}
+
+/// Builds the limits `limit-0`, `limit-1`, … from scope and algorithm.
+pub fn numbered_limits(limits: impl IntoIterator<Item = (impl AsRef<[Field]>, Algorithm)>) -> Vec<Limit> {
+    let numbered = limits.into_iter().enumerate();
+    let limits = numbered.map(|(index, (scope, algorithm))| Limit {
+        name: format!("limit-{index}").into(),
+        scope: Scope::of(scope.as_ref()),
+        algorithm,
+    });
+    limits.collect()
 }

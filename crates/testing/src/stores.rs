@@ -86,14 +86,14 @@ pub struct Accelerators {
 impl Accelerators {
     /// All of them, each without the others, and none.
     pub const SETS: [Self; 5] = [
-        Self::of(true, true, true),
-        Self::of(true, false, false),
-        Self::of(false, true, false),
-        Self::of(false, false, true),
-        Self::of(false, false, false),
+        Self::new(true, true, true),
+        Self::new(true, false, false),
+        Self::new(false, true, false),
+        Self::new(false, false, true),
+        Self::new(false, false, false),
     ];
 
-    const fn of(denials: bool, coalesce: bool, spans: bool) -> Self {
+    const fn new(denials: bool, coalesce: bool, spans: bool) -> Self {
         Self { denials, coalesce, spans }
     }
 
@@ -162,7 +162,7 @@ pub struct OwnedDecision {
 
 impl OwnedDecision {
     /// A copy of a decision over all limits.
-    pub fn of(decision: &Decision<'_>) -> Self {
+    pub fn new(decision: &Decision<'_>) -> Self {
         let Decision { strategy, ref subject, op, costs, deadline, .. } = *decision;
         let deadline = deadline.copied();
         let (strategy, subject, costs) = (Arc::clone(strategy), OwnedSubject::new(subject), costs.to_vec());

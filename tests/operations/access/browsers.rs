@@ -28,9 +28,8 @@ impl Guarded {
         let dir = scratch::dir("browsers");
         let (token, line) = new_token("shop").unwrap();
         std::fs::write(dir.path().join("tokens"), line).unwrap();
-        let file = dir.path().join("weir.yaml");
         let server = format!("server: {{ {settings}identity: {{ tokens_file: tokens }} }}{STRATEGIES}");
-        std::fs::write(&file, server).unwrap();
+        let file = scratch::file(dir.path(), "weir.yaml", server);
         let server = Server::ready(Config::load(&file, &ConfigOverrides::default()).unwrap());
         Self { server, token, _dir: dir }
     }
@@ -177,9 +176,11 @@ fn metrics_need_a_right_without_lists() {
   - { callers: [token:all], may: [inspect] }
   - { callers: [token:one], may: [inspect], strategies: [a] }
 ";
-    let file = dir.path().join("weir.yaml");
-    std::fs::write(&file, format!("server: {{ identity: {{ tokens_file: tokens }} }}\n{rules}{STRATEGIES}"))
-        .unwrap();
+    let file = scratch::file(
+        dir.path(),
+        "weir.yaml",
+        format!("server: {{ identity: {{ tokens_file: tokens }} }}\n{rules}{STRATEGIES}"),
+    );
     let server = Server::ready(Config::load(&file, &ConfigOverrides::default()).unwrap());
     let status = |path: &str, token: &str| server.get_as(path, &format!("Bearer {token}")).0;
     assert_eq!((status("/metrics", &all.0), status("/metrics", &one.0)), (200, 403));

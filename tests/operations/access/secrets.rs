@@ -78,9 +78,8 @@ store:
 {STRATEGIES}"
     );
     let file = scratch::file(dir.path(), "weir.yaml", &config);
-    let plain = dir.path().join("plain.yaml");
     let admin_tls = config.lines().find(|line| line.contains("admin_tls")).unwrap();
-    fs::write(&plain, config.replace(admin_tls, "  workers: 1")).unwrap();
+    let plain = scratch::file(dir.path(), "plain.yaml", config.replace(admin_tls, "  workers: 1"));
     let [file, plain] = [&file, &plain].map(|path| path.to_str().unwrap());
     let mut shown = format!("{:?}", Config::load(file, &ConfigOverrides::default()).unwrap());
     // The user of Redis is unknown, so each connection is refused and logged.
@@ -112,11 +111,11 @@ store:
     shown += &printed(&["check", file]);
     shown += &printed(&["explain", "api/x", "bob", "--config", file, "--caller", "token:shop"]);
     // Mistakes are shown with their values, but not these.
-    let mistaken = dir.path().join("mistaken.yaml");
     fs::write(dir.path().join("bad"), format!("{token}\nshop {digest} never\n")).unwrap();
     let mistakes = config.replace("tokens_file: tokens", "tokens_file: bad");
     let mistakes = mistakes.replace(&format!("cert_file: {cert}"), &format!("cert_file: {key_file}"));
-    fs::write(&mistaken, mistakes.replace("key_secret: ", "key_secrets: ")).unwrap();
+    let mistaken =
+        scratch::file(dir.path(), "mistaken.yaml", mistakes.replace("key_secret: ", "key_secrets: "));
     shown += &printed(&["check", mistaken.to_str().unwrap()]);
     let (_, log) = serve.stop("TERM");
     assert!(log.contains("call refused"), "{log}");
@@ -160,9 +159,8 @@ fn resets_are_logged_with_their_caller() {
     let made = weir(&["token", "new", "operator"]);
     let (token, line) = (text(&made.stdout).trim().to_owned(), text(&made.stderr));
     fs::write(dir.path().join("tokens"), line).unwrap();
-    let file = dir.path().join("weir.yaml");
     let server = "server: { admin_service: true, identity: { tokens_file: tokens } }";
-    fs::write(&file, format!("{server}{STRATEGIES}")).unwrap();
+    let file = scratch::file(dir.path(), "weir.yaml", format!("{server}{STRATEGIES}"));
     let serve = Serve::start(&["--config", file.to_str().unwrap()]);
     for resource in ["api/x", "unknown/x"] {
         reset(&serve, &token, resource);

@@ -5,6 +5,7 @@ use weir_proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor:
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_response::Code as Overall;
 use weir_proto::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient as EnvoyClient;
 use weir_proto::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
+use weir_testing::metrics;
 
 use super::*;
 
@@ -55,8 +56,7 @@ envoy: {{ config: {envoy:?}, rules: [{entry}] }}
     /// Returns 1 if the node has its place, and `None` if it counts nothing on its own.
     fn has_place(&self) -> Option<u64> {
         let page = self.node.serve.get("/metrics");
-        let row = "weir_approximate_has_place{strategy=\"envoy\"} ";
-        page.lines().find_map(|line| line.strip_prefix(row)?.trim().parse().ok())
+        metrics::find(&page, "weir_approximate_has_place{strategy=\"envoy\"}")
     }
 
     async fn envoy(&self) -> EnvoyClient<Channel> {

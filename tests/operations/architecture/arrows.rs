@@ -59,7 +59,7 @@ fn rows(name: &str, krate: &Krate) -> Vec<String> {
 
 #[test]
 fn arrows_and_circles_are_found() {
-    let krate = Krate::of(&[
+    let krate = Krate::new(&[
         ("lib.rs", "mod a;\nmod b;\nmod c;\npub use self::b::{B, inner::I as J};\nstruct Root;"),
         ("a.rs", "mod one;\nmod two;\nuse crate::{J, Root};\nuse self::one::One;"),
         ("a/one.rs", "use super::two::Two;\nuse super::Own;"),
@@ -94,7 +94,7 @@ impl Krate {
         }
     }
 
-    fn of(files: &[(&str, &str)]) -> Self {
+    fn new(files: &[(&str, &str)]) -> Self {
         let source = |(path, text): &(&str, &str)| (module_of(path), Source::new(path, text));
         Self { sources: files.iter().map(source).collect() }
     }

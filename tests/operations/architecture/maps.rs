@@ -38,7 +38,7 @@ fn what_maps_name_is_there() {
     let mut sources: Vec<Source> =
         FOLDERS.iter().flat_map(|(folder, extension)| read_all(folder, extension)).collect();
     sources.push(read("build.rs"));
-    let territory = Territory::of(&sources);
+    let territory = Territory::new(&sources);
     none(maps.iter().flat_map(|map| territory.missing(&map.path, &map.text)).collect());
     // Their words in backquotes are values and fields more often than types.
     let docs = read_all("docs", "md");
@@ -51,7 +51,7 @@ fn what_maps_name_is_there() {
 #[test]
 fn what_is_gone_is_found() {
     let sources = [Source::new("crates/a/src/b/c.rs", "struct Here;")];
-    let territory = Territory::of(&sources);
+    let territory = Territory::new(&sources);
     let good = "`b/c.rs`, `crates/a/`, b/, `Here::there` `Here<T>` `../a/` `crates/core/S.rs` `GET` foo.rs";
     assert!(territory.missing("map", good).is_empty(), "{:?}", territory.missing("map", good));
     for gone in ["b/d.rs", "(see c.lua)", "`b/d/`", "`Gone`", "`Gone::Here`"] {
@@ -92,7 +92,7 @@ struct Territory<'s> {
 }
 
 impl<'s> Territory<'s> {
-    fn of(sources: &'s [Source]) -> Self {
+    fn new(sources: &'s [Source]) -> Self {
         let paths = sources.iter().map(|source| &*source.path).collect();
         let words = sources.iter().flat_map(|source| source.text.split(|letter| !is_of_a_name(letter)));
         Self { paths, words: words.collect() }

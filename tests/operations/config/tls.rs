@@ -1,6 +1,5 @@
 //! `server.tls`: settings that do not go together, and files that cannot be used.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{STRATEGIES, accepted, parse, refused, refused_rows};
@@ -57,9 +56,8 @@ fn files_that_cannot_be_used_are_refused_at_the_start() {
     let authority = Authority::create();
     let (good, other) = (authority.issue("good", &["weir"]), authority.issue("other", &["weir"]));
     let dir = scratch::dir("tls-");
-    let encrypted = dir.path().join("encrypted.key");
     let pem = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
-    fs::write(&encrypted, pem).unwrap();
+    let encrypted = scratch::file(dir.path(), "encrypted.key", pem);
     let pair = |cert: &Path, key: &Path| with(&[("cert_file", cert), ("key_file", key)], "");
     accepted(&pair(&good.cert, &good.key));
     for (cert, key, reason) in [

@@ -21,14 +21,13 @@ fn weir_at(server: &str, args: &[&str]) -> Done {
 #[test]
 fn the_recipes_of_the_documentation_work_as_written() {
     let folder = scratch::dir("control-");
-    let file = folder.path().join("weir.yaml");
     let yaml = "
 server: { control: true, audit_file: audit.jsonl }
 control: { cache_file: entries }
 strategies: { api: { limits: [{ name: each, per: [consumer], token_bucket: { rate: 10/s } }] } }
 resources: [{ match: 'api/*', strategy: api }]
 ";
-    fs::write(&file, yaml).unwrap();
+    let file = scratch::file(folder.path(), "weir.yaml", yaml);
     let server = Serve::start(&["--config", &file.display().to_string()]);
     let address = server.server.clone();
     let documentation = include_str!("../../../docs/control.md");
@@ -36,8 +35,7 @@ resources: [{ match: 'api/*', strategy: api }]
         documentation.lines().filter(|line| line.starts_with("weir control ")).collect();
     assert_eq!(commands.len(), 7, "{commands:?}");
     let changes = documentation.split("<<'END'\n").nth(1).and_then(|rest| rest.split("END\n").next());
-    let many = folder.path().join("changes.jsonl");
-    fs::write(&many, changes.unwrap()).unwrap();
+    let many = scratch::file(folder.path(), "changes.jsonl", changes.unwrap());
     let many = many.display().to_string();
     for command in commands {
         let words = shell_words(command);
@@ -114,7 +112,6 @@ fn shell_words(line: &str) -> Vec<String> {
 #[test]
 fn bans_are_listed_and_lifted_by_hand() {
     let folder = scratch::dir("control-");
-    let file = folder.path().join("weir.yaml");
     let yaml = "
 server: { control: true, audit_file: audit.jsonl }
 control: { cache_file: entries }
@@ -127,7 +124,7 @@ strategies:
         ban: { after: 1, within: 1m, for: 10m }
 resources: [{ match: 'api/*', strategy: api }]
 ";
-    fs::write(&file, yaml).unwrap();
+    let file = scratch::file(folder.path(), "weir.yaml", yaml);
     let server = Serve::start(&["--config", &file.display().to_string()]);
     let weir = |args: &[&str]| weir_at(&server.server, args);
     let none = weir(&["bans"]);

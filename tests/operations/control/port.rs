@@ -1,7 +1,5 @@
 //! AdminService and ControlService on an address of their own.
 
-use std::fs;
-
 use crate::support::command::{Serve, text, weir_command};
 use crate::support::control::FILE;
 use crate::support::scratch;
@@ -9,9 +7,8 @@ use crate::support::scratch;
 #[test]
 fn operators_have_a_port_of_their_own_and_callers_no_way_to_their_services() {
     let folder = scratch::dir("control-");
-    let file = folder.path().join("weir.yaml");
     let with = FILE.replace("admin_service: true,", "admin_service: true, control_listen: '127.0.0.1:0',");
-    fs::write(&file, with).unwrap();
+    let file = scratch::file(folder.path(), "weir.yaml", with);
     let server = Serve::start(&["--config", &file.display().to_string()]);
     let line = server.announced.lines().find_map(|line| line.trim().strip_prefix("control ")).unwrap();
     let port = line.trim().split(' ').next().unwrap().to_owned();

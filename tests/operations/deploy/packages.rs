@@ -36,9 +36,12 @@ fn the_unit_fits_the_program() {
 #[test]
 fn systemd_takes_the_unit() {
     let scratch = scratch::dir("unit-");
-    let file = scratch.path().join("weir.service");
     let program = env!("CARGO_BIN_EXE_weir");
-    std::fs::write(&file, read("deploy/systemd/weir.service").replace("/usr/bin/weir", program)).unwrap();
+    let file = scratch::file(
+        scratch.path(),
+        "weir.service",
+        read("deploy/systemd/weir.service").replace("/usr/bin/weir", program),
+    );
     if Command::new("systemd-analyze").arg("--version").output().is_err() {
         eprintln!("there is no systemd-analyze: the unit is only read");
         return;

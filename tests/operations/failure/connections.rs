@@ -65,8 +65,8 @@ async fn one_to_a_server_that_was_restarted_while_idle_is_replaced() {
     assert_eq!(allow(&store, "r").await, Ok(true), "the first call after that");
 }
 
-/// How many connections the server has ever taken.
-fn taken(own: &mut Connection) -> u64 {
+/// Returns the number of connections that the server has ever taken.
+pub(super) fn taken(own: &mut Connection) -> u64 {
     info(own, "stats", "total_connections_received")
 }
 

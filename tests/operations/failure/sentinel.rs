@@ -1,6 +1,7 @@
 //! A master that sentinels watch: killed, frozen, demoted. The promoted replica decides within a second.
 
 use std::time::{Duration, Instant};
+use weir_testing::scratch;
 
 use weir_config::{ClientFiles, Identity};
 use weir_config::{Login, RedisConfig, Secret, Sentinel, Topology};
@@ -101,8 +102,7 @@ async fn logins_at_the_sentinels_and_at_the_master() {
     }
     let files = tempfile::tempdir().unwrap();
     let login = |name: &str, password: &str| {
-        let file = files.path().join(name);
-        std::fs::write(&file, password).unwrap();
+        let file = scratch::file(files.path(), name, password);
         Some(Login { username: Some(name.to_owned()), password: Secret::in_file(file) })
     };
     let sentinel = Sentinel { master_name: "zoo".to_owned(), login: login("asker", "hunter3") };

@@ -164,11 +164,7 @@ async fn calls_for_one_slot_are_counted_while_there_are_any() {
     let store = StoreConfig::Redis(config(cluster.urls(), Topology::Cluster));
     let server = Server::start(Config { store, ..server::config() });
     eventually(SOON, "ready", || server.get("/readyz").0 == 200);
-    let counted = || {
-        let page = server.get("/metrics").1;
-        let value = page.lines().find_map(|line| line.strip_prefix("weir_redis_single_slot_calls_total "));
-        value.expect("it is there from the start").parse::<u64>().unwrap()
-    };
+    let counted = || server.metric("weir_redis_single_slot_calls_total");
     let mut client = server.client().await;
     let mut round = 0;
     let mut batch = async || {

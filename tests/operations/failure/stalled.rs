@@ -13,6 +13,7 @@ use weir_store::coalesce::Coalesce;
 use weir_store::{Store, StoreError, Verdicts};
 use weir_units::Micros;
 
+use super::connections::taken;
 use super::{DEADLINE, config, decision, recovered, shared, strategy};
 use crate::support::{RedisServer, watched};
 
@@ -31,13 +32,13 @@ async fn answers_that_have_arrived_are_used() {
     let store = Arc::new(watched(&shared(&patient(&redis))).await);
     recovered("the first decision", async || charge(&*store, &strategy(), "warm").await.is_ok()).await;
     let mut own = redis.connection();
-    let before = connections(&mut own);
+    let before = taken(&mut own);
     let each = |attempt| (0..CALLS).map(|index| format!("{attempt}-{index}")).collect();
     for answer in through_a_stall(&redis, &mut own, &store, each).await {
         assert_eq!(answer, Ok(99_999));
     }
     recovered("the next decision", async || charge(&*store, &strategy(), "warm").await.is_ok()).await;
-    assert_eq!(connections(&mut own), before, "none was given up");
+    assert_eq!(taken(&mut own), before, "none was given up");
 }
 
 /// The same for callers that wait for one coalesced call.
@@ -103,10 +104,4 @@ async fn charge<S: Store>(store: &S, strategy: &Arc<Strategy>, resource: &str) -
     let mut out = Verdicts::default();
     store.decide_one(&decision(strategy, resource), Op::Charge, &[1], &mut out).await?;
     Ok(out.limits[0].remaining)
-}
-
-/// How many connections the server has ever taken.
-fn connections(own: &mut Connection) -> u64 {
-    let stats: redis::InfoDict = redis::cmd("INFO").arg("stats").query(own).unwrap();
-    stats.get("total_connections_received").unwrap()
 }

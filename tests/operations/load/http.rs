@@ -31,18 +31,8 @@ fn decisions_by_http_are_counted() {
     let page = serve.get("/metrics");
     assert!(page.contains("weir_decisions_total{strategy=\"burst\",outcome=\"allowed\"} 500\n"), "{page}");
     assert!(page.contains("weir_http_requests_total{route=\"ShouldAllow\",status=\"200\"} 3000\n"), "{page}");
-    let batch = [
-        "--mode",
-        "batch",
-        "--batch",
-        "70",
-        "--requests",
-        "50",
-        "--keys",
-        "100",
-        "--consumer",
-        "other_{key}",
-    ];
+    let batch = ["--mode", "batch", "--batch", "70", "--requests", "50", "--keys", "100"];
+    let batch = [&batch[..], &["--consumer", "other_{key}"]].concat();
     assert_eq!(totals(&load(&serve, &batch)), (500, 3_000));
     let report = load(&serve, &["--rate", "2000", "--duration", "500ms", "--connections", "16"]);
     let (made, missed) = (&report["calls"]["made"], &report["open_loop"]["missed"]);

@@ -21,12 +21,11 @@ pub(super) fn waits(serve: &Serve, part: &str) {
 /// The example with this `store.redis`.
 pub(super) fn serve(redis: &str) -> (tempfile::TempDir, Serve) {
     let folder = scratch::dir("logged-");
-    let file = folder.path().join("weir.yaml");
     let text = format!(
         "{}\n",
         weir_config::EXAMPLE.replace("  memory: { budget: 512MiB, when_full: evict }", redis)
     );
-    std::fs::write(&file, text).unwrap();
+    let file = scratch::file(folder.path(), "weir.yaml", text);
     let serve = Serve::start(&["--config", file.to_str().unwrap()]);
     (folder, serve)
 }

@@ -1,5 +1,6 @@
 //! Nodes with other limits under the same names judge the same states by other numbers. They see each other.
 
+use weir_testing::metrics;
 use weir_testing::rights;
 
 use crate::support::command::Serve;
@@ -16,10 +17,9 @@ fn the_comparison_begins_when_its_rights_are_granted() {
     let folder = scratch::dir("rules-");
     std::fs::write(folder.path().join("password"), "hunter2").unwrap();
     let start = |name: &str, limit: u64| {
-        let path = folder.path().join(name);
         let text = file(&redis, limit, "usage: { shared: false }");
         let user = "username: weir, password_file: password, nodes:";
-        std::fs::write(&path, text.replacen("nodes:", user, 1)).unwrap();
+        let path = scratch::file(folder.path(), name, text.replacen("nodes:", user, 1));
         Serve::start(&["--config", path.to_str().unwrap()])
     };
     let (one, other) = (start("one.yaml", 5), start("other.yaml", 50));
@@ -51,9 +51,7 @@ fn file(redis: &RedisServer, limit: u64, more: &str) -> String {
 }
 
 fn mismatch(serve: &Serve) -> Option<bool> {
-    let page = serve.get("/metrics");
-    let value = page.lines().find_map(|line| line.strip_prefix(MISMATCH)?.strip_prefix(' '))?;
-    Some(value == "1")
+    metrics::find(&serve.get("/metrics"), MISMATCH).map(|value: u64| value == 1)
 }
 
 #[test]

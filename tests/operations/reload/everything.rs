@@ -29,7 +29,7 @@ fn with_more(store: &str) -> String {
 
 async fn check(store: &str, start: impl Fn(TempDir) -> Configured) {
     let folder = scratch::dir("reload-");
-    fs::write(folder.path().join("weir.yaml"), format!("{store}{}", of(3))).unwrap();
+    fs::write(folder.path().join("weir.yaml"), format!("{store}{}", limited_to(3))).unwrap();
     let service = start(folder);
     let channel = service.server.channel().await;
     let (mut leases, mut queues) =
@@ -69,7 +69,7 @@ async fn check(store: &str, start: impl Fn(TempDir) -> Configured) {
         let items = vec![NewItem { payload: b"work".to_vec(), ..NewItem::default() }];
         let put = EnqueueRequest { queue: "work".to_owned(), items };
         assert!(queues.enqueue(put.clone()).await.unwrap().into_inner().accepted);
-        service.write(&format!("{store}{}", of(3)));
+        service.write(&format!("{store}{}", limited_to(3)));
         eventually(SOON, "the file is read again", || service.loads("ok") == 3 + 2 * round);
         assert_eq!(client.should_allow(log("me")).await.unwrap_err().code(), Code::NotFound);
         // Nothing new comes in; what is out can be settled.

@@ -7,7 +7,7 @@ use weir_config::Config;
 use weir_node::feature::{Feature, FeatureList, NodeBuilder, RunningFeature, StartError};
 use weir_node::feature_parts::FeaturePart;
 
-use super::{Configured, of};
+use super::{Configured, limited_to};
 use crate::support::{SOON, eventually};
 
 const FEATURES: FeatureList = &[&Witness, &Picky];
@@ -61,17 +61,17 @@ impl Feature for Picky {
 
 #[tokio::test]
 async fn a_feature_that_refuses_keeps_every_part_of_what_is_served() {
-    let file = Configured::start_with(&of(2), FEATURES);
+    let file = Configured::start_with(&limited_to(2), FEATURES);
     assert_eq!(SERVED.load(Relaxed), 1);
     assert_eq!(file.asks_under("x", 2).await.limit, Some(2));
     let more = "strategies: { other: { limits: [{ name: l, per: [consumer], fixed_window: { limit: 9, window: 1h } }] },";
-    file.write(&of(5).replace("strategies: {", more));
+    file.write(&limited_to(5).replace("strategies: {", more));
     eventually(SOON, "the files are refused", || file.loads("error") == 1);
     assert_eq!(SERVED.load(Relaxed), 1, "the part of the feature before the one that refused");
     assert_eq!(file.asks("x").await.limit, Some(2), "the limits");
     let says = || file.server.get("/readyz").1.contains("2 strategies are too many");
     eventually(SOON, "the mistake is on the page", says);
-    file.write(&of(7));
+    file.write(&limited_to(7));
     assert_eq!(file.asks_under("x", 7).await.limit, Some(7));
     assert_eq!(SERVED.load(Relaxed), 2);
 }

@@ -1,6 +1,6 @@
 //! Costs by name: on the command line, in a file of calls, and where a strategy has none.
 
-use std::fs;
+use weir_testing::scratch;
 
 use serde_json::Value;
 
@@ -40,10 +40,9 @@ fn a_table_has_the_units_of_each_cost() {
 #[test]
 fn a_file_has_costs_for_each_call() {
     let folder = tempfile::tempdir().unwrap();
-    let calls = folder.path().join("calls.csv");
     let lines = "at_s,resource,consumer,cost.input,cost.output,cost.usd\n0,chat,acme,1,20000,0\n1,chat,acme,1,1,0\n\
                  2,chat,acme,1,0,0\n3,chat,other,1,\"30000,5\",0\n";
-    fs::write(&calls, lines).unwrap();
+    let calls = scratch::file(folder.path(), "calls.csv", lines);
     let config = format!("{EXAMPLES}budgets.yaml");
     let (code, out, err) =
         simulate(&["--config", &config, "--pattern", calls.to_str().unwrap(), "--output", "json"]);

@@ -1,8 +1,6 @@
 //! The page of three nodes on one Redis that have worked for an hour. With WEIR_PICTURES it draws the picture of the README: the
 //! same hour, with the calls of a cluster.
 
-use std::fs;
-
 use tempfile::TempDir;
 use weir_config::Config;
 use weir_proto::v1::concurrency_service_client::ConcurrencyServiceClient;
@@ -51,12 +49,11 @@ impl Nodes {
         let (mut all, mut folders) = (Vec::new(), Vec::new());
         for number in 1..=3 {
             let folder = scratch::dir("ui-");
-            let file = folder.path().join("weir.yaml");
             let text = format!(
                 "{FILE}usage: {{ sample: 1, node: weir-{number} }}\nstore: {{ redis: {{ nodes: ['{}'], deadline: 1s }} }}\n",
                 redis.url()
             );
-            fs::write(&file, text).unwrap();
+            let file = scratch::file(folder.path(), "weir.yaml", text);
             all.push(Server::ready(Config::load(&file, &weir::features::overrides()).unwrap()));
             folders.push(folder);
         }

@@ -78,14 +78,13 @@ async fn every_place_shows_the_same_nodes() {
 async fn a_node_that_crashed_has_ended() {
     let redis = RedisServer::start();
     let folder = scratch::dir("roster-");
-    let file = folder.path().join("weir.yaml");
     let strategies =
         "strategies: { s: { limits: [{ name: l, per: [consumer], token_bucket: { rate: 1/s } }] } }";
     let text = format!(
         "usage: {{ node: lost }}\nstore: {{ redis: {{ nodes: ['{}'] }} }}\n{strategies}\n",
         redis.url()
     );
-    std::fs::write(&file, text).unwrap();
+    let file = scratch::file(folder.path(), "weir.yaml", text);
     let lost = Serve::start(&["--config", file.to_str().unwrap()]);
     let one = start(&redis, "one");
     let both = [("lost", NodeState::Serving), ("one", NodeState::Serving)];

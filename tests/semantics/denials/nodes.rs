@@ -7,11 +7,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use weir_testing::DecideOne as _;
+use weir_testing::rules::numbered_limits;
 
 use weir_config::Topology;
 use weir_core::algorithm::{Algorithm, Engine, LimitVerdict, Op, Rate, Verdict};
 use weir_core::key::Subject;
-use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir_core::strategy::{FailurePolicy, Field, Strategy};
 use weir_store::denials::{Denials, DenialsShared};
 use weir_store::redis::RedisStore;
 use weir_store::{Decision, Store, Verdicts};
@@ -99,12 +100,7 @@ fn rules(algorithms: &[Algorithm]) -> Arc<Strategy> {
     static NAMES: AtomicUsize = AtomicUsize::new(0);
     let name = format!("two-nodes-{}", NAMES.fetch_add(1, SeqCst));
     let scopes: [&[Field]; 2] = [&[Field::Resource, Field::Consumer], &[Field::Resource]];
-    let limit = |(index, algorithm): (usize, &Algorithm)| Limit {
-        name: format!("limit-{index}").into(),
-        scope: Scope::of(scopes[index]),
-        algorithm: *algorithm,
-    };
-    let limits = algorithms.iter().enumerate().map(limit).collect();
+    let limits = numbered_limits(scopes.into_iter().zip(algorithms.iter().copied()));
     Arc::new(Strategy::new(&name, limits, false, FailurePolicy::Error).unwrap())
 }
 

@@ -7,13 +7,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use weir_testing::DecideOne as _;
+use weir_testing::rules::numbered_limits;
 
 use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 use proptest::prelude::*;
 use weir_core::algorithm::{Algorithm, Cause, LimitVerdict, Op, VerdictSink as _};
 use weir_core::key::Subject;
-use weir_core::strategy::{FailurePolicy, Field, Limit, Scope};
+use weir_core::strategy::{FailurePolicy, Field};
 use weir_store::denials::{Denials, DenialsShared};
 use weir_store::{Answers, Decision, Store, Verdicts};
 use weir_time::clock::{Clock, ManualClock, Monotonic};
@@ -68,13 +69,9 @@ const SCOPES: [&[Field]; 3] = [&[Field::Resource, Field::Consumer], &[Field::Con
 pub fn rules(limits: &[Scoped]) -> [Rules; 2] {
     static NAMES: AtomicUsize = AtomicUsize::new(0);
     let name = format!("random-{}", NAMES.fetch_add(1, SeqCst));
-    let limit = |(index, (algorithm, _, scope)): (usize, &Scoped)| Limit {
-        name: format!("limit-{index}").into(),
-        scope: Scope::of(SCOPES[*scope]),
-        algorithm: *algorithm,
-    };
+    let scoped = |(algorithm, _, scope): &Scoped| (SCOPES[*scope], *algorithm);
     let own = |single_slot| {
-        let limits = limits.iter().enumerate().map(limit).collect();
+        let limits = numbered_limits(limits.iter().map(scoped));
         weir_core::strategy::Strategy::new(&name, limits, single_slot, FailurePolicy::Error)
     };
     let own = own(false).or_else(|_| own(true)).unwrap();

@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 use weir_testing::DecideOne as _;
+use weir_testing::rules::numbered_limits;
 
 use futures_util::future::join_all;
 use weir_store::Part;
@@ -51,19 +52,19 @@ struct Asks<S> {
 #[test]
 fn redis() {
     let redis = support::shared_redis();
-    tell(4, Asks::of(vec![redis.url()], Topology::Single), random::op().boxed(), 5);
+    tell(4, Asks::new(vec![redis.url()], Topology::Single), random::op().boxed(), 5);
 }
 
 #[test]
 fn cluster() {
     let cluster = support::shared_cluster();
-    tell(32, Asks::of(cluster.urls(), Topology::Cluster), random::op().boxed(), 5);
+    tell(32, Asks::new(cluster.urls(), Topology::Cluster), random::op().boxed(), 5);
 }
 
 /// Questions as they come in batches, of which those about the same keys wait for one another.
 #[test]
 fn in_rows() {
-    let Asks { runtime, clock, store } = Asks::of(vec![support::shared_redis().url()], Topology::Single);
+    let Asks { runtime, clock, store } = Asks::new(vec![support::shared_redis().url()], Topology::Single);
     let config = support::redis_config(vec![], Topology::Single);
     let store = Coalesce::before(store, &config);
     tell(8, Asks { runtime, clock, store }, Just(Op::Charge).boxed(), 1);
@@ -78,12 +79,8 @@ fn tell<S: Store>(share: u32, mut asks: Asks<S>, op: BoxedStrategy<Op>, most_cos
 fn rules((pair, limits): &Rule) -> [Rules; 2] {
     static NAMES: AtomicU64 = AtomicU64::new(0);
     let name = format!("heap-{}", NAMES.fetch_add(1, Ordering::Relaxed));
-    let limit = |(index, (algorithm, _, scope)): (usize, &Scoped)| Limit {
-        name: format!("limit-{index}").into(),
-        scope: Scope::of(SCOPES[*pair][*scope]),
-        algorithm: *algorithm,
-    };
-    let own = limits.iter().enumerate().map(limit).collect();
+    let scoped = |(algorithm, _, scope): &Scoped| (SCOPES[*pair][*scope], *algorithm);
+    let own = numbered_limits(limits.iter().map(scoped));
     let own = weir_core::strategy::Strategy::new(&name, own, false, FailurePolicy::Error).unwrap();
     let mut raised = own.clone();
     for (index, (_, other, _)) in limits.iter().enumerate() {
@@ -134,7 +131,7 @@ impl Asked {
 }
 
 impl Asks<RedisStore> {
-    fn of(nodes: Vec<String>, topology: Topology) -> Self {
+    fn new(nodes: Vec<String>, topology: Topology) -> Self {
         let World { runtime, clock, store } = World::new(nodes, topology);
         Self { runtime, clock, store }
     }

@@ -2,6 +2,7 @@
 
 use crate::support::command::{Serve, text, weir};
 use crate::support::{RedisServer, SOON, eventually};
+use weir_testing::scratch;
 
 const TEXT: &str = include_str!("../../../docs/deploy.md");
 
@@ -18,32 +19,18 @@ fn redis_is_asked_what_is_documented() {
         };
         let redis = RedisServer::start();
         let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("weir.yaml");
         let algorithm = algorithm.trim_matches('`');
         let limits = format!("[{{ name: each, per: [consumer], {algorithm} }}]");
-        std::fs::write(&file, format!("strategies: {{ a: {{ limits: {limits} }} }}\n")).unwrap();
+        let file = scratch::file(
+            directory.path(),
+            "weir.yaml",
+            format!("strategies: {{ a: {{ limits: {limits} }} }}\n"),
+        );
         let serve = Serve::start(&["--config", file.to_str().unwrap(), "--store", &redis.url()]);
         let load = |calls: &str, key: &str| {
-            let out = weir(&[
-                "load",
-                "--server",
-                &serve.server,
-                "--strategy",
-                "a",
-                "--requests",
-                calls,
-                "--warm-up",
-                "0s",
-                "--connections",
-                "1",
-                "--in-flight",
-                "1",
-                "--consumer",
-                key,
-                "--keys",
-                "100000000",
-                "--quiet",
-            ]);
+            let load = ["load", "--server", &serve.server, "--strategy", "a", "--requests", calls, "--quiet"];
+            let lone = ["--warm-up", "0s", "--connections", "1", "--in-flight", "1"];
+            let out = weir(&[&load[..], &lone, &["--consumer", key, "--keys", "100000000"]].concat());
             assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
             text(&out.stdout)
         };

@@ -34,9 +34,8 @@ async fn a_flood_of_one_strategy_leaves_a_tenth_to_the_others_of_the_configurati
     };
     let server = Server::ready(with_envoy(config, envoy));
     assert!(spend_ten(&server, "flood", 30_000).await < 20_000, "the rest was refused");
-    let page = server.get("/metrics").1;
-    let bytes = page.lines().find_map(|line| line.strip_prefix("weir_memory_bytes ")).unwrap();
-    assert!(bytes.parse::<f64>().unwrap() <= 0.9 * MIB as f64, "{bytes}");
+    let bytes = server.metric("weir_memory_bytes");
+    assert!(bytes as f64 <= 0.9 * MIB as f64, "{bytes}");
     assert_eq!(spend_ten(&server, "other", 600).await, 600);
     let mut envoy = RateLimitServiceClient::new(server.channel().await);
     for user in 0..300 {

@@ -1,6 +1,7 @@
 //! The memory of a key, as the store counts it and as the kernel does.
 
 use std::process::Command;
+use weir_testing::usage::resident_bytes;
 
 use weir_config::WhenFull;
 
@@ -40,7 +41,7 @@ fn a_bucket_takes_at_most_64_bytes() {
 /// The mean over fifteen points of growth, because a table that has just doubled is at its worst.
 fn measure() {
     let (fixture, strategy) = (Fixture::new(512 * MIB, WhenFull::Refuse), slow_bucket());
-    let (before, mut made, mut means) = (resident_bytes(), 0, Vec::new());
+    let (before, mut made, mut means) = (resident_bytes(std::process::id()), 0, Vec::new());
     for point in 0..POINTS {
         let keys = FEWEST + (KEYS - FEWEST) * point / (POINTS - 1);
         for key in made..keys {
@@ -52,17 +53,9 @@ fn measure() {
         means.push(stats.bytes as f64 / keys as f64);
     }
     let mean = means.iter().sum::<f64>() / POINTS as f64;
-    let resident = resident_bytes().saturating_sub(before) as f64 / KEYS as f64;
+    let resident = resident_bytes(std::process::id()).saturating_sub(before) as f64 / KEYS as f64;
     println!("{MEASURED}: mean {mean:.1}, {means:.1?}; resident {resident:.1}");
     assert!(mean <= MOST_A_KEY as f64, "{mean} bytes a key");
     // Beside the table, the list of the shards and what the allocator keeps of what was grown out of.
     assert!(resident < 72.0, "{resident} bytes a key are resident");
-}
-
-/// Pages of this process that are in memory.
-fn resident_bytes() -> usize {
-    const PAGE: usize = 4096;
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-    let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
-    pages * PAGE
 }

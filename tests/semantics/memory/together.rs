@@ -8,13 +8,13 @@ use proptest::prelude::*;
 use weir_config::WhenFull;
 use weir_core::algorithm::{Algorithm, LimitVerdict, Op, Rate, Verdict};
 use weir_core::key::Subject;
-use weir_core::strategy::{FailurePolicy, Field, Limit, Scope};
 use weir_store::{Decision, StoreError, TOGETHER};
 use weir_testing::stores::decide_ready;
 use weir_units::Micros;
 
 use super::{Fixture, HOUR, MIB, SECOND, decide, hourly_log, per_consumer, slow_bucket};
-use crate::properties::random::{config, limits};
+use crate::properties::memory::rules;
+use crate::properties::random::config;
 
 type Rules = Arc<weir_core::strategy::Strategy>;
 
@@ -147,18 +147,4 @@ fn one(fixture: &Fixture, pair: &(Rules, Rules), asked: &Asked) -> (Verdict, Vec
     let out = decide(&fixture.store, &decision, decision.op, asked.2).unwrap();
     let (verdict, limits) = out.get(0).unwrap();
     (*verdict, limits.to_vec())
-}
-
-/// One limit or several, each counted by a scope of its own.
-fn rules(name: &'static str) -> impl Strategy<Value = Rules> {
-    let scope = prop::sample::subsequence(vec![Field::Resource, Field::Consumer], 0..=2);
-    (limits(), prop::collection::vec(scope, 4)).prop_map(move |(limits, scopes)| {
-        let named = |(index, (algorithm, scope)): (usize, (Algorithm, Vec<Field>))| Limit {
-            name: format!("limit-{index}").into(),
-            scope: Scope::of(&scope),
-            algorithm,
-        };
-        let limits = limits.into_iter().zip(scopes).enumerate().map(named).collect();
-        Arc::new(weir_core::strategy::Strategy::new(name, limits, true, FailurePolicy::Error).unwrap())
-    })
 }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 use weir_testing::DecideOne as _;
+use weir_testing::rules::numbered_limits;
 
 use proptest::prelude::*;
 use weir_config::MemoryConfig;
-use weir_core::algorithm::{Algorithm, Op};
+use weir_core::algorithm::Op;
 use weir_core::key::Subject;
-use weir_core::strategy::{FailurePolicy, Field, Limit, Scope};
+use weir_core::strategy::{FailurePolicy, Field};
 use weir_store::memory::MemoryStore;
 use weir_store::{Decision, Verdicts};
 use weir_time::clock::{Clock, ManualClock};
@@ -23,7 +24,7 @@ proptest! {
 
     #[test]
     fn memory_agrees_with_the_pure_driver(
-        rules in rules(), calls in prop::collection::vec((step(op()), 0..3_u8, 0..3_u8), 1..60),
+        rules in rules("random"), calls in prop::collection::vec((step(op()), 0..3_u8, 0..3_u8), 1..60),
     ) {
         let clock = ManualClock::at(Micros(START));
         let store = MemoryStore::new(&MemoryConfig::default(), Clock::Manual(clock.clone()));
@@ -44,15 +45,11 @@ proptest! {
     }
 }
 
-fn rules() -> impl Strategy<Value = Rules> {
+/// One limit or several, each counted by a scope of its own.
+pub fn rules(name: &'static str) -> impl Strategy<Value = Rules> {
     let scope = prop::sample::subsequence(vec![Field::Resource, Field::Consumer], 0..=2);
-    (limits(), prop::collection::vec(scope, 4)).prop_map(|(limits, scopes)| {
-        let named = |(index, (algorithm, scope)): (usize, (Algorithm, Vec<Field>))| Limit {
-            name: format!("limit-{index}").into(),
-            scope: Scope::of(&scope),
-            algorithm,
-        };
-        let limits = limits.into_iter().zip(scopes).enumerate().map(named).collect();
-        Arc::new(weir_core::strategy::Strategy::new("random", limits, true, FailurePolicy::Error).unwrap())
+    (limits(), prop::collection::vec(scope, 4)).prop_map(move |(limits, scopes)| {
+        let limits = numbered_limits(scopes.into_iter().zip(limits));
+        Arc::new(weir_core::strategy::Strategy::new(name, limits, true, FailurePolicy::Error).unwrap())
     })
 }

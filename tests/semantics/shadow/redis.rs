@@ -19,7 +19,7 @@ fn on(redis: &RedisServer) -> StoreConfig {
 #[tokio::test]
 async fn a_shadow_of_the_same_engines_shares_the_call_and_no_key() {
     let redis = RedisServer::start();
-    let mut asking = Asking::of(on(&redis)).await;
+    let mut asking = Asking::start(on(&redis)).await;
     let ask = asking.ask("bob");
     asking.allowed(ask.clone()).await;
     until(&asking.server, "looser", [("allowed", 1), ("denied", 0)]);
@@ -68,7 +68,7 @@ resources: [{ match: '*', strategy: api }]
 #[tokio::test]
 async fn no_policy_answers_for_a_shadow() {
     let redis = RedisServer::start();
-    let mut asking = Asking::of(on(&redis)).await;
+    let mut asking = Asking::start(on(&redis)).await;
     redis.kill();
     let ask = asking.ask("bob");
     assert!(asking.allowed(ask).await, "the policy of the live strategy allows it");

@@ -105,7 +105,7 @@ async fn from_states(redis: &RedisServer, world: &mut World, release: &Release, 
 async fn record(redis: &RedisServer) -> PathBuf {
     let mut connection = redis.connection();
     let mut world = World::new(redis).await;
-    let mut monitor = Monitor::of(redis);
+    let mut monitor = Monitor::new(redis);
     let mut all = Vec::new();
     for story in stories() {
         redis.flush_all();

@@ -24,7 +24,7 @@ pub(super) struct Monitor {
 }
 
 impl Monitor {
-    pub(super) fn of(redis: &RedisServer) -> Self {
+    pub(super) fn new(redis: &RedisServer) -> Self {
         let mut stream = TcpStream::connect(redis.addr()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         stream.write_all(b"MONITOR\r\n").unwrap();

@@ -14,8 +14,8 @@ use crate::support::frames::{CONTINUATION, END_HEADERS, END_STREAM, HEADERS, Raw
 /// Bytes that are sent, about.
 const SENT: usize = 1 << 20;
 
-/// What a process takes for these bytes on a connection of its own, in hundredths of a second.
-fn cost(attacked: &Attacked, opening: &[u8], bytes: &[u8]) -> u64 {
+/// Returns the CPU time of a process for these bytes on a connection of their own, in hundredths of a second.
+fn cost(attacked: &Attacked, opening: &[u8], bytes: &[u8]) -> u128 {
     let mut raw = Raw::connect(attacked.address);
     raw.send(&[&OPENING.concat()[..], opening, &ping(*b"prepared")].concat());
     while raw.read().unwrap().payload != b"prepared" {}

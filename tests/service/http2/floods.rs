@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
+use weir_testing::usage;
 
 use tempfile::TempDir;
 use tonic::transport::Endpoint;
@@ -67,18 +68,13 @@ impl Attacked {
         attacked
     }
 
-    /// The CPU time that it has taken, in hundredths of a second.
-    pub(super) fn cpu(&self) -> u64 {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.pid())).unwrap();
-        // Behind the name, which may have any character: the twelfth and the thirteenth.
-        let fields = stat.rsplit(')').next().unwrap().split_whitespace().skip(11).take(2);
-        fields.map(|field| field.parse::<u64>().unwrap()).sum()
+    /// Returns the CPU time that the process has used, in hundredths of a second.
+    pub(super) fn cpu(&self) -> u128 {
+        usage::cpu_time(self.process.pid()).as_millis() / 10
     }
 
     pub(super) fn memory(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.pid())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-        line.split_whitespace().next().unwrap().parse::<u64>().unwrap() << 10
+        usage::resident_bytes(self.process.pid())
     }
 
     /// The memory once nothing changes it any more.

@@ -5,13 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use tokio::sync::Semaphore;
 use weir_config::{Config, ServerConfig, ServerLimits};
-use weir_core::algorithm::Verdict;
 use weir_store::{Answers, Decision, Store, Verdicts};
-use weir_units::Micros;
 
 use super::session::Session;
 use crate::support::frames::Raw;
-use crate::support::server::{BASE, Server, ask, config, config_on_fast};
+use crate::support::server::{ALLOWED, Server, ask, config, config_on_fast};
 use crate::support::{SOON, eventually};
 
 pub(super) struct Ground {
@@ -59,35 +57,36 @@ impl Ground {
     }
 
     /// Waits until there are so many connections.
-    pub(super) fn holds(&self, connections: usize) {
-        eventually(SOON, "as many connections as there are", || self.connections() == connections);
-    }
-
-    fn connections(&self) -> usize {
-        let text = self.server.get("/metrics").1;
-        text.lines().find_map(|line| line.strip_prefix("weir_connections ")).unwrap().parse().unwrap()
+    pub(super) fn holds(&self, connections: u64) {
+        let held = || self.server.metric("weir_connections");
+        eventually(SOON, "as many connections as there are", || held() == connections);
     }
 }
 
 /// A store whose decisions wait for a permit each.
 #[derive(Clone)]
-pub(super) struct Gated {
+pub(crate) struct Gated {
     gate: Arc<Semaphore>,
     waiting: Arc<AtomicUsize>,
 }
 
 impl Gated {
-    fn closed() -> Self {
+    pub(crate) fn closed() -> Self {
         Self { gate: Arc::new(Semaphore::new(0)), waiting: Arc::default() }
     }
 
-    /// Waits until so many decisions wait.
+    /// Returns the number of decisions that wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(SeqCst)
+    }
+
+    /// Waits until `count` decisions wait.
     pub(super) fn waits_for(&self, count: usize) {
-        eventually(SOON, "as many decisions wait", || self.waiting.load(SeqCst) == count);
+        eventually(SOON, "as many decisions wait", || self.waiting() == count);
     }
 
     /// Lets all waiting and later decisions go on.
-    pub(super) fn open(&self) {
+    pub(crate) fn open(&self) {
         self.gate.add_permits(1 << 20);
     }
 }
@@ -100,15 +99,7 @@ impl Store for Gated {
                 let waits = Waits::new(&this.waiting);
                 this.gate.acquire().await.unwrap().forget();
                 drop(waits);
-                let allowed = Verdict {
-                    now: BASE,
-                    allowed: true,
-                    fitted: true,
-                    granted: 1,
-                    wait: Micros::ZERO,
-                    applied: true,
-                };
-                Ok(Verdicts { decisions: [allowed].into(), ..Verdicts::default() })
+                Ok(Verdicts { decisions: [ALLOWED].into(), ..Verdicts::default() })
             });
         }
     }

@@ -30,12 +30,6 @@ fn on(transport: TransportKind, limits: &ServerLimits) -> Server {
     Server::ready(Config { server, ..config() })
 }
 
-fn metric(server: &Server, name: &str) -> usize {
-    let text = server.get("/metrics").1;
-    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-    line.unwrap_or_else(|| panic!("no {name} in {text}")).parse().unwrap()
-}
-
 async fn decides(server: &Server) {
     let answer = server.client().await.should_allow(ask_under("open", "beside", "streams")).await;
     assert!(answer.expect("others are served").into_inner().allowed);
@@ -57,8 +51,8 @@ async fn side_streams_beyond_the_bound_are_refused_and_counted() {
             assert_eq!(refused.code(), Code::ResourceExhausted);
             assert!(refused.message().starts_with("max_side_streams: "), "{refused}");
         }
-        assert_eq!(metric(&server, "weir_stream_refusals_total{bound=\"max_side_streams\"}"), 2);
-        assert_eq!(metric(&server, "weir_open_streams"), 3);
+        assert_eq!(server.metric("weir_stream_refusals_total{bound=\"max_side_streams\"}"), 2);
+        assert_eq!(server.metric("weir_open_streams"), 3);
         // Unary calls of the same service, decisions, and other connections are not concerned.
         assert!(health.check(HealthCheckRequest::default()).await.is_ok());
         decides(&server).await;
@@ -66,10 +60,10 @@ async fn side_streams_beyond_the_bound_are_refused_and_counted() {
         watches.push(other.watch(HealthCheckRequest::default()).await.unwrap().into_inner());
         // One that ends leaves its place.
         watches.remove(0);
-        eventually_async(SOON, "it has ended", async || metric(&server, "weir_open_streams") == 3).await;
+        eventually_async(SOON, "it has ended", async || server.metric("weir_open_streams") == 3).await;
         watches.push(health.watch(HealthCheckRequest::default()).await.unwrap().into_inner());
         drop((watches, health, other));
-        eventually_async(SOON, "all have ended", async || metric(&server, "weir_open_streams") == 0).await;
+        eventually_async(SOON, "all have ended", async || server.metric("weir_open_streams") == 0).await;
     }
 }
 
@@ -89,10 +83,10 @@ async fn streams_beyond_the_bound_of_the_process_are_refused_and_counted() {
         let refused = client.should_allow_stream(silent()).await.unwrap_err();
         assert_eq!(refused.code(), Code::ResourceExhausted);
         assert!(refused.message().starts_with("max_open_streams: "), "{refused}");
-        assert_eq!(metric(&server, "weir_stream_refusals_total{bound=\"max_open_streams\"}"), 1);
+        assert_eq!(server.metric("weir_stream_refusals_total{bound=\"max_open_streams\"}"), 1);
         decides(&server).await;
         drop(watch);
-        eventually_async(SOON, "it has ended", async || metric(&server, "weir_open_streams") == 2).await;
+        eventually_async(SOON, "it has ended", async || server.metric("weir_open_streams") == 2).await;
         client.should_allow_stream(silent()).await.expect("there is a place again");
     }
 }
@@ -115,7 +109,7 @@ fn calls_without_a_message_end() {
             let expected = if is_dropped { "0" } else { "4" };
             assert_eq!(answer.code(), expected, "{path}: {answer:?}");
         }
-        assert_eq!(metric(&server, "weir_message_timeouts_total"), paths.len());
+        assert_eq!(server.metric("weir_message_timeouts_total"), paths.len() as u64);
         // A stream that has said something is not concerned, however long it is silent then.
         session.send(&[head(21, STREAM), data(21, &[0; 5])].concat());
         session.send(&head(23, STREAM));
@@ -137,16 +131,16 @@ fn open_calls_count_in_the_buffer_budget() {
         }
         // 192 streams ask for 24 KiB each, of 2 MiB. What is read before each has its answer is of no single moment:
         // a stream may open between two readings, and one that is refused is open for a moment.
-        let open = || metric(&server, "weir_open_streams");
-        let refused = || metric(&server, "weir_buffer_refusals_total");
+        let open = || server.metric("weir_open_streams");
+        let refused = || server.metric("weir_buffer_refusals_total");
         eventually(SOON, "each is open or refused", || refused() > 0 && open() + refused() == 192);
         assert!(open() > 20, "{}", open());
         // Until the connection that holds most has given, the total may be an eighth above the budget.
         assert!(open() * (24 << 10) <= (2 << 20) / 8 * 9, "{}", open());
-        assert!(metric(&server, "weir_buffered_bytes") >= open() * (24 << 10));
+        assert!(server.metric("weir_buffered_bytes") >= open() * (24 << 10));
         drop(sessions);
         eventually(SOON, "all is given back", || {
-            open() == 0 && metric(&server, "weir_buffered_bytes") <= 4 * (128 << 10)
+            open() == 0 && server.metric("weir_buffered_bytes") <= 4 * (128 << 10)
         });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(decides(&server));

@@ -12,9 +12,8 @@ async fn is_served_under(
     issued: &Issued,
 ) -> bool {
     let dir = scratch::dir("lists");
-    let file = dir.path().join("lists.pem");
     let all: Vec<u8> = lists.iter().flat_map(|list| std::fs::read(list).unwrap()).collect();
-    std::fs::write(&file, all).unwrap();
+    let file = scratch::file(dir.path(), "lists.pem", all);
     let server = serve(TransportKind::Fast, TlsConfig { client_crl, ..revoking(authority, file) });
     is_served(&server, authority, Some(issued)).await
 }

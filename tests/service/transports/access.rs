@@ -16,6 +16,7 @@ mod rights;
 mod usage;
 
 use std::path::Path;
+use weir_testing::metrics;
 
 use tokio::net::TcpStream;
 use weir_config::{Config, RIGHTS, TransportKind};
@@ -96,12 +97,7 @@ impl Guarded {
 
     fn refused(&self, reason: &str) -> u64 {
         let page = self.server.get_as("/metrics", &self.bearer("admin")).1;
-        let name = format!("weir_refused_calls_total{{reason=\"{reason}\"}} ");
-        page.lines()
-            .find_map(|line| line.strip_prefix(&name))
-            .unwrap_or_else(|| panic!("{page}"))
-            .parse()
-            .unwrap()
+        metrics::value(&page, &format!("weir_refused_calls_total{{reason=\"{reason}\"}}"))
     }
 }
 

@@ -9,7 +9,7 @@ use super::{SimulationPlan, SimulationReport};
 const TWICE: u64 = 4;
 
 fn run_of(seed: u64) -> SimulationReport {
-    SimulationReport::of(SimulationPlan::of(seed)).without_events()
+    SimulationReport::run(SimulationPlan::from_seed(seed)).without_events()
 }
 
 #[test]

@@ -25,7 +25,7 @@ use self::run::SimulationReport;
 
 /// Runs a plan. Fails with what is wrong, and says how to see all of it.
 fn passes(plan: SimulationPlan) -> SimulationReport {
-    let report = SimulationReport::of(plan);
+    let report = SimulationReport::run(plan);
     let seed = report.plan.seed;
     let offences = report.offences.join("\n");
     assert!(offences.is_empty(), "seed {seed}: {offences}\n`make simulate SEED={seed}` prints the run");

@@ -31,7 +31,7 @@ pub struct SimulationPlan {
 impl SimulationPlan {
     /// The plan of a seed: in one of eight runs nothing goes wrong.
     #[must_use]
-    pub fn of(seed: u64) -> Self {
+    pub fn from_seed(seed: u64) -> Self {
         let mut random = SeededRandom::new(seed ^ 0x5eed);
         Self {
             seed,

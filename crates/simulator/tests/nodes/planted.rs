@@ -12,7 +12,7 @@ const OVER: &str = "units were admitted";
 
 /// Finds it: something that is wrong says `how`.
 fn finds(name: &str, fault: &PlantedFault, how: &str) {
-    let run = |seed| SimulationReport::of(SimulationPlan::of(seed).with(fault.clone()));
+    let run = |seed| SimulationReport::run(SimulationPlan::from_seed(seed).with(fault.clone()));
     let offence = |report: &SimulationReport| report.offences.iter().find(|why| why.contains(how)).cloned();
     let found = (0..SEEDS).find_map(|seed| Some((seed, offence(&run(seed))?)));
     let (seed, offence) =

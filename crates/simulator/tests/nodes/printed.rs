@@ -5,7 +5,7 @@ use super::{SimulationPlan, SimulationReport};
 #[test]
 fn the_run_of_a_seed() {
     let seed = std::env::var("WEIR_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
-    let report = SimulationReport::of(SimulationPlan::of(seed.unwrap_or(0)));
+    let report = SimulationReport::run(SimulationPlan::from_seed(seed.unwrap_or(0)));
     if seed.is_some() {
         report.lines().for_each(|line| println!("{line}"));
         println!("{:?}", report.plan);

@@ -7,7 +7,8 @@ use super::passes;
 #[test]
 fn a_run_without_faults_is_exact() {
     for seed in 0..2 {
-        let plan = SimulationPlan { has_faults: false, has_exceptions: false, ..SimulationPlan::of(seed) };
+        let plan =
+            SimulationPlan { has_faults: false, has_exceptions: false, ..SimulationPlan::from_seed(seed) };
         let report = passes(plan);
         println!("{:?} {} scripts", report.ends, report.scripts);
         let [admitted, denied, local, local_denied, policy, failed] = report.ends;
@@ -19,7 +20,8 @@ fn a_run_without_faults_is_exact() {
 #[test]
 fn two_runs_of_a_seed_are_the_same() {
     for seed in 1..5 {
-        let [first, second] = [passes(SimulationPlan::of(seed)), passes(SimulationPlan::of(seed))];
+        let [first, second] =
+            [passes(SimulationPlan::from_seed(seed)), passes(SimulationPlan::from_seed(seed))];
         for (line, (one, other)) in first.lines().zip(second.lines()).enumerate() {
             if one != other {
                 let near = |report: &super::SimulationReport| {
@@ -36,6 +38,6 @@ fn two_runs_of_a_seed_are_the_same() {
         }
         assert_eq!(first.digest, second.digest, "seed {seed}");
     }
-    let digest = |seed| passes(SimulationPlan::of(seed)).digest;
+    let digest = |seed| passes(SimulationPlan::from_seed(seed)).digest;
     assert_ne!(digest(1), digest(2));
 }

@@ -27,7 +27,7 @@ pub struct SimulationReport {
 impl SimulationReport {
     /// Runs the plan.
     #[must_use]
-    pub fn of(plan: SimulationPlan) -> Self {
+    pub fn run(plan: SimulationPlan) -> Self {
         let builder = &mut tokio::runtime::Builder::new_current_thread();
         let runtime = builder.enable_time().start_paused(true).build().expect("a runtime needs no files");
         let events = runtime.block_on(SimulatedWorld::run(plan.clone()));

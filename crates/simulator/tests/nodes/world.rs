@@ -74,7 +74,7 @@ impl SimulatedWorld {
         let network = SimulatedNetwork::new(timeline, log.clone(), redis, (&plan, random.fork()));
         let SimulatedConfig { redis, rules } = SimulatedConfig::on(plan.servers);
         let setup = NodeSetup { redis, rules, network, log: log.clone() };
-        let slots = ClusterSlots::of(plan.servers);
+        let slots = ClusterSlots::new(plan.servers);
         let mut world = Self {
             timeline,
             log,

@@ -64,7 +64,7 @@ fn assign_slots(cluster: &Cluster) {
 /// nodes that do not run for a second during the handshake forget it.
 fn introduce(cluster: &Cluster) {
     let all = cluster.nodes.len();
-    let knows_all = |node| view::of(node).is_some_and(|view| view.known() == all);
+    let knows_all = |node| view::read(node).is_some_and(|view| view.known() == all);
     let mut met = None::<Instant>;
     eventually(SOON, "all nodes know each other", || {
         if met.is_none_or(|met| met.elapsed() > Duration::from_secs(5)) {
@@ -94,7 +94,7 @@ fn assign_replicas(cluster: &Cluster) {
 fn is_formed(cluster: &Cluster, replicas: usize) -> bool {
     let (primaries, others) = cluster.nodes.split_at(cluster.primaries);
     let agrees = |node| {
-        let Some(view) = view::of(node) else { return false };
+        let Some(view) = view::read(node) else { return false };
         let slots_and_replicas = primaries.iter().enumerate().all(|(index, primary)| {
             let slot =
                 u16::try_from(index * SLOTS / cluster.primaries).expect("is below the number of slots");

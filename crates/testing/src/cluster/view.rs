@@ -20,7 +20,7 @@ struct NodeLine {
 }
 
 /// Queries the view of this node; `None` if it does not answer.
-pub(super) fn of(node: &RedisServer) -> Option<View> {
+pub(super) fn read(node: &RedisServer) -> Option<View> {
     let text: String = node.try_query(&["CLUSTER", "NODES"]).ok()?;
     Some(View(text.lines().map(NodeLine::parse).collect()))
 }

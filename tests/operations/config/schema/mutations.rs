@@ -12,52 +12,10 @@ use crate::support::yaml::document;
 
 /// Values that mean something somewhere.
 fn values() -> Vec<Value> {
-    let texts = [
-        "10s",
-        "1m30s",
-        "5ms",
-        "0s",
-        "s",
-        "10",
-        "1_000",
-        "1__0",
-        "30/1m",
-        "5/s",
-        "/s",
-        "512MiB",
-        "1KB",
-        "1GiB",
-        "true",
-        "evict",
-        "refuse",
-        "single",
-        "cluster",
-        "sentinel",
-        "allow",
-        "deny",
-        "error",
-        "local",
-        "resource",
-        "consumer",
-        "tenant",
-        "all",
-        "a b",
-        "",
-        "*",
-        "a/*",
-        "a*b",
-        "redis://a:1",
-        "redis://a/1",
-        "127.0.0.1:1",
-        "[::1]:2",
-        "{wait}",
-        "day",
-        "+02:00",
-        "gold-*",
-        "rediss://u:p@a:1",
-        "null",
-    ];
-    let mut values: Vec<Value> = texts.iter().map(|text| json!(text)).collect();
+    let texts = "10s|1m30s|5ms|0s|s|10|1_000|1__0|30/1m|5/s|/s|512MiB|1KB|1GiB|true|evict|refuse|single|\
+                 cluster|sentinel|allow|deny|error|local|resource|consumer|tenant|all|a b||*|a/*|a*b|\
+                 redis://a:1|redis://a/1|127.0.0.1:1|[::1]:2|{wait}|day|+02:00|gold-*|rediss://u:p@a:1|null";
+    let mut values: Vec<Value> = texts.split('|').map(|text| json!(text)).collect();
     values.extend([
         json!(0),
         json!(1),
@@ -88,31 +46,12 @@ fn values() -> Vec<Value> {
     values
 }
 
-const KEYS: [&str; 23] = [
-    "server",
-    "store",
-    "memory",
-    "redis",
-    "uniform",
-    "gcra",
-    "limit",
-    "window",
-    "burst",
-    "name",
-    "per",
-    "zzzz",
-    "strategies",
-    "aligned",
-    "calendar",
-    "offset",
-    "spread",
-    "count_denied",
-    "access",
-    "overrides",
-    "limits",
-    "topology",
-    "master_name",
-];
+/// Keys of all sections.
+fn keys() -> Vec<&'static str> {
+    let keys = "server store memory redis uniform gcra limit window burst name per zzzz strategies \
+                aligned calendar offset spread count_denied access overrides limits topology master_name";
+    keys.split_whitespace().collect()
+}
 
 /// A path to every value below `value`, itself included.
 fn places(value: &Value, path: &str, found: &mut Vec<String>) {
@@ -137,17 +76,17 @@ fn change(root: &mut Value, at: usize, what: usize, with: usize) {
     let mut found = Vec::new();
     places(root, "", &mut found);
     let place = root.pointer_mut(&found[at % found.len()]).unwrap();
-    let values = values();
+    let (keys, values) = (keys(), values());
     let value = values[with % values.len()].clone();
     match place {
         Value::Object(entries) if what % 4 == 1 => {
-            entries.insert(KEYS[with % KEYS.len()].to_owned(), value);
+            entries.insert(keys[with % keys.len()].to_owned(), value);
         }
         Value::Object(entries) if what % 4 >= 2 && !entries.is_empty() => {
             let key = entries.keys().nth(with % entries.len()).unwrap().clone();
             let removed = entries.remove(&key).unwrap();
             if what % 4 == 3 {
-                entries.insert(KEYS[with / 7 % KEYS.len()].to_owned(), removed);
+                entries.insert(keys[with / 7 % keys.len()].to_owned(), removed);
             }
         }
         Value::Array(items) if what % 4 == 1 => items.push(value),

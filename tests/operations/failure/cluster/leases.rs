@@ -38,7 +38,7 @@ struct Callers {
 }
 
 impl Callers {
-    async fn of(cluster: &Cluster) -> Self {
+    async fn new(cluster: &Cluster) -> Self {
         let store = watched(&shared(&watchful(cluster.urls(), Topology::Cluster))).await;
         let source = LimitSource::Fixed(2);
         let numbers =
@@ -95,7 +95,7 @@ impl Callers {
 #[tokio::test]
 async fn leases_of_a_slot_that_moves() {
     let cluster = Cluster::start(3, 0);
-    let callers = Callers::of(&cluster).await;
+    let callers = Callers::new(&cluster).await;
     assert_eq!(callers.call("moved", "held", ACQUIRE).await, Ok((Did::Granted, 1)));
     let key = cluster.all_keys().into_keys().find(|key| key.ends_with("moved")).unwrap();
     let slot = cluster.slot_of(&key);
@@ -117,7 +117,7 @@ async fn leases_of_a_slot_that_moves() {
 #[tokio::test]
 async fn the_first_lease_of_a_key_waits_until_its_slot_has_moved() {
     let cluster = Cluster::start(3, 0);
-    let callers = Callers::of(&cluster).await;
+    let callers = Callers::new(&cluster).await;
     callers.call("moved", "first", ACQUIRE).await.unwrap();
     let key = cluster.all_keys().into_keys().find(|key| key.ends_with("moved")).unwrap();
     let slot = cluster.slot_of(&key);

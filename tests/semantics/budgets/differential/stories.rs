@@ -108,7 +108,7 @@ impl StoryStep {
 
     /// Returns the operation of the call.
     pub fn op(&self, costed: &CostedLimits, last: Option<&BudgetVerdict>) -> StoryOp {
-        let units = |place: usize, cost| self.units[place].of(costed, cost, last);
+        let units = |place: usize, cost| self.units[place].resolve(costed, cost, last);
         let named = |name: usize| units(name, LimitCost::Named(name));
         let used = || SettledCosts {
             costs: (0..NAMES.len()).map(named).collect(),
@@ -136,7 +136,7 @@ impl StoryStep {
     }
 
     fn ask(&self, costed: &CostedLimits, kind: StepKind, last: Option<&BudgetVerdict>) -> Ask {
-        let units = |place: usize, cost| self.units[place].of(costed, cost, last).unwrap_or(1);
+        let units = |place: usize, cost| self.units[place].resolve(costed, cost, last).unwrap_or(1);
         let asked = |(name, least): (usize, &Option<u16>)| {
             let cost = units(name, LimitCost::Named(name));
             let least = least.filter(|_| cost > 0);
@@ -156,7 +156,7 @@ impl StoryStep {
 
 impl Units {
     /// The units of a cost; below 2^52, as the service has it.
-    fn of(self, costed: &CostedLimits, cost: LimitCost, last: Option<&BudgetVerdict>) -> Option<u64> {
+    fn resolve(self, costed: &CostedLimits, cost: LimitCost, last: Option<&BudgetVerdict>) -> Option<u64> {
         let index = costed.limits.iter().position(|limit| limit.cost == cost).unwrap_or(0);
         let off = |units: u64, off: i8| units.saturating_add_signed(off.into()).min(CEILING - 1);
         match self {

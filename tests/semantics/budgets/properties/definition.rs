@@ -77,7 +77,7 @@ pub enum Change {
 }
 
 impl Change {
-    pub const fn of(self, number: u64) -> u64 {
+    pub const fn apply(self, number: u64) -> u64 {
         match self {
             Self::None => number,
             Self::Half => number / 2,
@@ -93,7 +93,7 @@ impl Change {
 
 impl Definition {
     pub const fn limit(&self, index: usize) -> u64 {
-        self.change.of(LIMITS[index].limit)
+        self.change.apply(LIMITS[index].limit)
     }
 
     /// Gives back what is used, and never what is held.

@@ -48,10 +48,10 @@ fn budget(change: Change) -> CostedLimits {
     let algorithm = |one: &Defined| {
         let second = Rate { count: 1, period: Micros(SECOND) };
         let algorithm = match one.window {
-            0 => Algorithm::bucket(change.of(one.limit), second),
-            window => Algorithm::fixed_window(change.of(one.limit), Micros(window), false, false),
+            0 => Algorithm::bucket(change.apply(one.limit), second),
+            window => Algorithm::fixed_window(change.apply(one.limit), Micros(window), false, false),
         };
-        let algorithm = algorithm.unwrap().with_max_debt(Some(change.of(one.limit)));
+        let algorithm = algorithm.unwrap().with_max_debt(Some(change.apply(one.limit)));
         if one.shadow { algorithm.in_shadow() } else { algorithm }
     };
     let limits = LIMITS.iter().map(|one| BudgetLimit {

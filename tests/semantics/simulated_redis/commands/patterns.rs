@@ -192,6 +192,23 @@ pub(super) const SCRIPTS: &[&str] = &[
     "return {xpcall(function() error('x') end, function(why) return 'seen ' .. why end)}",
 ];
 
+/// The words of each kind, separated by `|`. Spans are of days or nothing: both servers have clocks, and a key that goes
+/// within a test may be gone on one only.
+const WORDS: [(&str, &[u8]); 12] = [
+    ("key", b"a|b|c|d"),
+    ("value", b"|0|1|-7|abc|9223372036854775807|3.5|\x00\xff\r\n| 7|nan|a longer value, but not so long that it is kept in another way"),
+    ("integer", b"0|1|2|3|-1|-2|5|100|x||1.5|9223372036854775807|-9223372036854775808|9223372036854775808|+1|01"),
+    ("span", b"1000000000|2000000000|0|-5|x||1.5|9223372036854775807|-9223372036854775808|9223372036854775808|+1|01"),
+    ("time", b"3000000000000|4000000000000|1|0|-1|x"),
+    ("option", b"NX|XX|GT|LT|CH|GET|KEEPTTL|nx|zz|PX"),
+    ("field", b"f|g||h a"),
+    ("member", b"m|n|o||mm"),
+    ("score", b"0|1|2|-0|0.1|1e300|inf|-inf|x|nan||-3.75|12345678901"),
+    ("bound", b"0|(0|1|(1|-inf|+inf|(inf|2|x|(0.1|("),
+    ("id", b"0-0|1-1|1-2|2|3-*|5-7|5-18446744073709551615|x|-1|1-x|9"),
+    ("edge", b"-|+|1|(1-1|1-2|2|(2|x|5-7|(-|0"),
+];
+
 /// Chooses words: a small generator of numbers, seeded by one.
 pub(super) struct Chooser(u64);
 
@@ -230,106 +247,10 @@ impl Chooser {
     }
 
     fn word(&mut self, kind: &str) -> Vec<u8> {
-        match kind {
-            "key" => self.of(&[&b"a"[..], b"b", b"c", b"d"]),
-            "value" => self.of(&[
-                &b""[..],
-                b"0",
-                b"1",
-                b"-7",
-                b"abc",
-                b"9223372036854775807",
-                b"3.5",
-                b"\x00\xff\r\n",
-                b" 7",
-                b"nan",
-                b"a longer value, but not so long that it is kept in another way",
-            ]),
-            "integer" => self.of(&[
-                &b"0"[..],
-                b"1",
-                b"2",
-                b"3",
-                b"-1",
-                b"-2",
-                b"5",
-                b"100",
-                b"x",
-                b"",
-                b"1.5",
-                b"9223372036854775807",
-                b"-9223372036854775808",
-                b"9223372036854775808",
-                b"+1",
-                b"01",
-            ]),
-            // Days or nothing: both servers have clocks, and a key that goes within a test may be gone on one only.
-            "span" => self.of(&[
-                &b"1000000000"[..],
-                b"2000000000",
-                b"0",
-                b"-5",
-                b"x",
-                b"",
-                b"1.5",
-                b"9223372036854775807",
-                b"-9223372036854775808",
-                b"9223372036854775808",
-                b"+1",
-                b"01",
-            ]),
-            "time" => self.of(&[&b"3000000000000"[..], b"4000000000000", b"1", b"0", b"-1", b"x"]),
-            "option" => {
-                self.of(&[&b"NX"[..], b"XX", b"GT", b"LT", b"CH", b"GET", b"KEEPTTL", b"nx", b"zz", b"PX"])
-            }
-            "field" => self.of(&[&b"f"[..], b"g", b"", b"h a"]),
-            "member" => self.of(&[&b"m"[..], b"n", b"o", b"", b"mm"]),
-            "score" => self.of(&[
-                &b"0"[..],
-                b"1",
-                b"2",
-                b"-0",
-                b"0.1",
-                b"1e300",
-                b"inf",
-                b"-inf",
-                b"x",
-                b"nan",
-                b"",
-                b"-3.75",
-                b"12345678901",
-            ]),
-            "bound" => self.of(&[
-                &b"0"[..],
-                b"(0",
-                b"1",
-                b"(1",
-                b"-inf",
-                b"+inf",
-                b"(inf",
-                b"2",
-                b"x",
-                b"(0.1",
-                b"(",
-            ]),
-            "id" => self.of(&[
-                &b"0-0"[..],
-                b"1-1",
-                b"1-2",
-                b"2",
-                b"3-*",
-                b"5-7",
-                b"5-18446744073709551615",
-                b"x",
-                b"-1",
-                b"1-x",
-                b"9",
-            ]),
-            "edge" => {
-                self.of(&[&b"-"[..], b"+", b"1", b"(1-1", b"1-2", b"2", b"(2", b"x", b"5-7", b"(-", b"0"])
-            }
-            literal => return literal.as_bytes().to_vec(),
-        }
-        .to_vec()
+        let Some((_, words)) = WORDS.iter().find(|(name, _)| *name == kind) else {
+            return kind.as_bytes().to_vec();
+        };
+        let words: Vec<&[u8]> = words.split(|byte| *byte == b'|').collect();
+        self.of(&words).to_vec()
     }
 }

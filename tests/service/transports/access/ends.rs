@@ -5,6 +5,7 @@ use serde_json::json;
 use weir_proto::v1;
 use weir_testing::certificates::replace;
 use weir_testing::jwt::JwtKeyPair;
+use weir_testing::metrics;
 use weir_testing::{SOON, eventually_async};
 use weir_units::Micros;
 
@@ -67,10 +68,8 @@ async fn open_calls_end_with_their_token() {
             waiting.push(("a subscription", client.begin(&subscribe).await.unwrap()));
         }
         let decided = || {
-            let burst = "weir_decisions_total{strategy=\"burst\",outcome=\"allowed\"} ";
-            let counts = guarded.counted();
-            let count = counts.iter().find_map(|line| line.strip_prefix(burst)).unwrap();
-            count.parse::<u64>().unwrap()
+            let page = guarded.counted().join("\n");
+            metrics::value::<u64>(&page, "weir_decisions_total{strategy=\"burst\",outcome=\"allowed\"}")
         };
         eventually_async(SOON, "the first message is decided", async || decided() == 1).await;
         // The file with the end may not be read yet.

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use weir_testing::jwt::JwtKeyPair;
+use weir_testing::scratch;
 
 use super::super::client::Call;
 use super::super::{SHOULD_ALLOW, TRANSPORTS, unary};
@@ -143,9 +144,8 @@ async fn without_a_key_id_exactly_one_key_must_fit() {
 ";
     let (one, other, ec) = (JwtKeyPair::ed25519("one"), JwtKeyPair::ed25519("other"), JwtKeyPair::p256("ec"));
     let dir = crate::support::scratch::dir("jwks");
-    let file = dir.path().join("jwks.json");
     let keys = json!({ "keys": [one.jwk(), other.jwk(), ec.jwk()] });
-    std::fs::write(&file, keys.to_string()).unwrap();
+    let file = scratch::file(dir.path(), "jwks.json", keys.to_string());
     let identity = format!(
         "jwt: [{{ jwks_file: {}, issuer: '{ISSUER}', audience: weir, algorithms: [EdDSA, ES256] }}]",
         file.display()

@@ -60,7 +60,7 @@ impl CountingModel {
 
     /// Counters have counted and decided.
     pub(super) fn count(&mut self, script: &ScriptEvent) -> Result<(), String> {
-        let Some(RespValue::Array(replies)) = RespValue::of(&script.reply) else { return Ok(()) };
+        let Some(RespValue::Array(replies)) = RespValue::parse(&script.reply) else { return Ok(()) };
         let now = script.now;
         for (index, (key, reply)) in script.keys.iter().zip(&replies).enumerate() {
             let first = 1 + index * WIDTH;
@@ -87,7 +87,7 @@ impl CountingModel {
     /// Places were taken, kept or given back.
     pub(super) fn places(&mut self, script: &ScriptEvent) -> Result<(), String> {
         let [key] = &script.keys[..] else { return Err("places have one key".to_owned()) };
-        let Some(numbers) = RespValue::of(&script.reply).and_then(|reply| reply.numbers()) else {
+        let Some(numbers) = RespValue::parse(&script.reply).and_then(|reply| reply.numbers()) else {
             return Ok(());
         };
         let ask = place_of(&script.arguments).ok_or("the arguments of places cannot be read")?;

@@ -11,7 +11,7 @@ pub(super) enum RespValue {
 
 impl RespValue {
     /// Reads one reply.
-    pub(super) fn of(bytes: &[u8]) -> Option<Self> {
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         read(&mut &bytes[..])
     }
 

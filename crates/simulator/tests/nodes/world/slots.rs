@@ -31,7 +31,7 @@ struct MovingSlots {
 
 impl ClusterSlots {
     /// All slots, in one row for each server.
-    pub(super) fn of(servers: usize) -> Self {
+    pub(super) fn new(servers: usize) -> Self {
         let begin = |server: usize| SLOTS * server / servers;
         let row = |server| (begin(server) as u16, (begin(server + 1) - 1) as u16, server);
         Self { rows: (0..servers).map(row).collect(), moving: None }
