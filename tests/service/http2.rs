@@ -2,9 +2,7 @@
 //! 9113 and RFC 7541. What is read here is read strictly: see [`session`].
 
 mod buffering;
-mod calls;
 mod costs;
-mod credit;
 mod ends;
 mod floods;
 pub(crate) mod ground;

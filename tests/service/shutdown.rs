@@ -236,30 +236,9 @@ async fn connections_are_dealt_out_evenly() {
     eventually_async(SOON, "closed connections are counted off", none).await;
 }
 
-/// A bug, as far as the server is concerned.
-struct Panics;
-
-impl Store for Panics {
-    fn decide(&self, decisions: &[Decision<'_>], answers: &mut Answers) {
-        for decision in decisions {
-            assert!(decision.subject.consumer != "mallory", "a bug that this test planted");
-            answers.all(ALLOWED);
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_panic_in_a_call_ends_that_call_only() {
-    let server = Server::with_store(config(), || Panics);
-    let mut client = server.client().await;
-    assert!(client.should_allow(ask_under("burst", "x", "mallory")).await.is_err());
-    assert!(client.should_allow(ask_under("burst", "x", "bob")).await.unwrap().into_inner().allowed);
-    assert!(server.get("/metrics").1.contains("weir_connections 1\n"), "the connection is the same one");
-}
-
 #[tokio::test]
 async fn a_worker_that_dies_ends_the_server_with_an_error() {
-    let mut server = Server::with_store(config(), || -> Panics { panic!("a bug that this test planted") });
+    let mut server = Server::with_store(config(), || -> Gated { panic!("a bug that this test planted") });
     let error = server.ended().unwrap_err();
     assert!(error.contains("ended unexpectedly"), "{error}");
 }

@@ -3,21 +3,19 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use weir_config::{MemoryConfig, RedisConfig, Topology};
+use weir_config::Topology;
 use weir_core::algorithm::budget::{
     Ask, AskedCost, BudgetLimit, BudgetVerdict, CostedLimits, LimitCost, SettleOutcome, SettledCosts,
 };
 use weir_core::algorithm::{Algorithm, Rate};
-use weir_core::key::{KeySecret, Subject};
+use weir_core::key::Subject;
 use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
-use weir_store::memory::MemoryStore;
-use weir_store::redis::RedisShared;
 use weir_store::{BudgetDecision, BudgetOp, Store, StoreError};
 use weir_time::clock::Clock;
 use weir_units::Micros;
 
 use super::paired::Paired;
-use crate::support::{RedisServer, redis_config, redis_store, watched};
+use crate::support::{RedisServer, redis_store};
 
 const CALLERS: usize = 500;
 const LIMIT: u64 = 90;
@@ -51,50 +49,6 @@ impl Callers<'_> {
         let used = SettledCosts { costs: [Some(1)].into_iter().collect(), cost: None };
         self.decide(number, BudgetOp::Settle(&used)).await.unwrap()
     }
-}
-
-/// In memory and on Redis: all callers ask for one key at once, with an id, and settle at once. Which of them are admitted is
-/// theirs to find out; how many, and what is used in the end, is exact.
-#[tokio::test]
-async fn ten_thousand_callers_of_one_key_get_the_limit_and_no_more() {
-    const ALL: usize = 10_000;
-    let redis = RedisServer::start();
-    // Each caller has a place in the queue, and none is in a hurry.
-    let config = RedisConfig {
-        max_waiting: 2 * ALL,
-        deadline: Micros::from_secs(10),
-        ..redis_config(vec![redis.url()], Topology::Single)
-    };
-    let store = watched(&RedisShared::new(&config, KeySecret::BUILT_IN, Clock::System)).await;
-    let day = Micros::from_secs(86_400);
-    let limits = [1_000_000, 3_000].map(|limit| Algorithm::fixed_window(limit, day, true, false).unwrap());
-    let paired = Paired::new(&store, "bob", &limits);
-    let memory = MemoryStore::new(&MemoryConfig::default(), Clock::System);
-    all_at_once(&paired, &memory, ALL).await;
-    all_at_once(&paired, &store, ALL).await;
-}
-
-async fn all_at_once(paired: &Paired<'_>, store: &impl Store, all: usize) {
-    let ids: Vec<String> = (0..all).map(|number| format!("call {number}")).collect();
-    let decide = async |id: &str, op: BudgetOp<'_>| {
-        let (strategy, costed, subject) = (&paired.strategy, &paired.costed, paired.subject());
-        let decision = BudgetDecision { strategy, costed, subject, op, id, deadline: None, caller: 0 };
-        *store.decide_costs(&decision).verdicts().await.unwrap().budget.unwrap()
-    };
-    let costs = [AskedCost { cost: 3, at_least: None }].into_iter().collect();
-    let asked = Ask { costs, cost: 1, peek: false, has_id: true, hold_for: Some(Micros::from_secs(100)) };
-    let held = join_all(ids.iter().map(|id| decide(id, BudgetOp::Ask(&asked)))).await;
-    let admitted = || ids.iter().zip(&held).filter(|(_, verdict)| verdict.allowed).map(|(id, _)| id);
-    assert_eq!(admitted().count(), 1_000);
-    assert!(held.iter().all(|verdict| verdict.limits[1].held <= 3_000));
-    let used = SettledCosts { costs: [Some(2)].into_iter().collect(), cost: None };
-    // Each twice: the second changes nothing.
-    let twice = admitted().chain(admitted()).map(|id| decide(id, BudgetOp::Settle(&used)));
-    let settled = join_all(twice).await;
-    assert_eq!(settled.iter().filter(|verdict| verdict.applied).count(), 1_000);
-    let peek = Ask { peek: true, has_id: false, hold_for: None, ..asked };
-    let left = decide("", BudgetOp::Ask(&peek)).await.limits[1];
-    assert_eq!((left.held, left.level_before, left.remaining), (0, 2_000, 1_000));
 }
 
 #[tokio::test]

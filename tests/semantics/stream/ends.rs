@@ -5,11 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 use tokio_stream::StreamExt as _;
-use tonic::{Code, Request};
-use weir_config::{Config, ServerConfig, ServerLimits};
+use tonic::Code;
 use weir_proto::v1::ShouldAllowStreamRequest;
 use weir_store::{Answers, Decision, Store};
-use weir_units::Micros;
 
 use super::{all, message, next, open, open_with};
 use crate::support::server::{Server, ask_under, config};
@@ -99,55 +97,7 @@ async fn what_waits_is_bounded_and_goes_with_its_caller() {
     eventually_async(SOON, "nobody waits", async || store.0.load(SeqCst) == 0).await;
 }
 
-#[tokio::test]
-async fn a_stream_ends_at_its_deadline() {
-    let server = Server::start(config());
-    let (_sender, messages) = tokio::sync::mpsc::channel(1);
-    let messages = tokio_stream::wrappers::ReceiverStream::new(messages);
-    let mut request = Request::new(messages);
-    // The server's own end, not that of tonic's client: it is read from the trailers.
-    request.metadata_mut().insert("grpc-timeout", "300m".parse().unwrap());
-    let mut client = server.client().await;
-    let status = match client.should_allow_stream(request).await {
-        Ok(answers) => answers.into_inner().message().await.unwrap_err(),
-        // A machine may stall for so long that it has not begun.
-        Err(status) => status,
-    };
-    assert_eq!(status.code(), Code::DeadlineExceeded, "{status}");
-}
-
-/// Open streams do not delay the drain. Every question that arrived before the shutdown is answered, and the end of
-/// the stream tells the caller that no other one was decided.
-#[tokio::test]
-async fn a_shutdown_ends_open_streams() {
-    let mut server = Server::start(config());
-    let (sender, mut answers) = open(&server).await;
-    sender.send(thousand()).await.unwrap();
-    let mut received = 0;
-    while received < 1000 {
-        received += next(&mut answers).await.unwrap().len();
-    }
-    server.stop();
-    let status = all(&mut answers).await.unwrap_err();
-    assert_eq!(status.code(), Code::Unavailable, "{status}");
-    assert!(status.message().contains("ask again"), "{status}");
-    drop((sender, answers));
-    let ended = tokio::task::spawn_blocking(move || server.ended()).await.unwrap();
-    assert_eq!(ended, Ok(()));
-}
-
-#[tokio::test]
-async fn a_connection_that_reached_its_age_ends_its_streams() {
-    let limits = ServerLimits { max_connection_age: Some(Micros::from_secs(4)), ..ServerLimits::default() };
-    let server = Server::start(Config { server: ServerConfig { limits, ..config().server }, ..config() });
-    let (sender, mut answers) = open(&server).await;
-    sender.send(message([(1, ask_under("open", "r", "bob"))])).await.unwrap();
-    assert_eq!(next(&mut answers).await.unwrap().len(), 1);
-    assert_eq!(all(&mut answers).await.unwrap_err().code(), Code::Unavailable);
-    drop(sender);
-}
-
-/// What came before a message that is too large is answered.
+/// Questions before a message that is too large are answered.
 #[tokio::test]
 async fn a_message_that_is_too_large_ends_its_stream_only() {
     let server = Server::start(config());

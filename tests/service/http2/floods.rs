@@ -11,11 +11,9 @@ use tempfile::TempDir;
 use tonic::transport::Endpoint;
 use weir_proto::v1::rate_limit_service_client::RateLimitServiceClient;
 
-use super::requests::{ONE, STREAM, call, data, fields, head, headers, literal, plain, streamed, text};
-use super::session::Session;
+use super::requests::{ONE, STREAM, call, data, fields, head, headers, plain, streamed};
 use crate::support::frames::{
-    CONTINUATION, DATA, END_STREAM, HEADERS, ObservedEnd, PREFACE, Raw, frame, ping, rst_stream, settings,
-    window_update,
+    DATA, END_STREAM, ObservedEnd, PREFACE, Raw, frame, ping, rst_stream, settings, window_update,
 };
 use crate::support::server::ask_under;
 use crate::support::{Process, RedisServer, SOON, eventually, ports, scratch};
@@ -135,60 +133,6 @@ impl Attacked {
 }
 
 pub(super) const OPENING: [&[u8]; 2] = [PREFACE, &[0, 0, 0, 4, 0, 0, 0, 0, 0]];
-
-/// Nothing but the connection's end stops it (CVE-2024-27316).
-#[test]
-fn continuations_without_end() {
-    let mut attacked = Attacked::start();
-    let block = plain(&fields(ONE));
-    let begin = frame(HEADERS, END_STREAM, 1, &block);
-    let small = literal(b"x-a", b"1");
-    for piece in [&small[..], &small[..1], &[]] {
-        let opening = [&OPENING[..], &[&begin]].concat();
-        let mut bytes = small.iter().cycle();
-        let end = attacked.flood(&opening, |_| {
-            let piece: Vec<u8> = bytes.by_ref().take(piece.len()).copied().collect();
-            frame(CONTINUATION, 0, 1, &piece)
-        });
-        assert!(matches!(end, ObservedEnd::Closed(_)), "pieces of {}: {end:?}", piece.len());
-    }
-}
-
-/// One string over many CONTINUATIONs, which is never whole.
-#[test]
-fn a_header_without_end() {
-    let mut attacked = Attacked::start();
-    let begin = [&plain(&fields(ONE))[..], &[0, 3, b'x', b'-', b'a', 0x7f, 0xff, 0xff, 0xff, 0x3f]].concat();
-    let begin = frame(HEADERS, 0, 1, &begin);
-    let opening = [&OPENING[..], &[&begin]].concat();
-    let end = attacked.flood(&opening, |_| frame(CONTINUATION, 0, 1, &[b'y'; 16_384]));
-    assert!(matches!(end, ObservedEnd::Closed(_)), "{end:?}");
-}
-
-/// One entry of 4 KiB, named 10,000 times by each of many calls.
-#[test]
-fn a_header_bomb() {
-    let mut attacked = Attacked::start();
-    let entry = [&[0x40][..], &text(b"x-bomb"), &text(&[b'y'; 4000])].concat();
-    let first = [plain(&fields(ONE)), entry].concat();
-    let bomb = [plain(&fields(ONE)), vec![0x80 | 62; 10_000]].concat();
-    let mut session = Session::open(attacked.address);
-    session.send(&headers(1, END_STREAM, &first));
-    for stream in (1..300).map(|index| 1 + 2 * index) {
-        if !session.try_send(&headers(stream, END_STREAM, &bomb)) {
-            break;
-        }
-    }
-    attacked.has_not_grown();
-    let refused = |it: &mut Session| {
-        let answer = it.seen(3);
-        let is_well = |(name, value): &(String, String)| name == "grpc-status" && value == "0";
-        let went_well = answer.head.iter().chain(&answer.trailers).any(is_well);
-        answer.reset.is_some() || (answer.ended && !went_well)
-    };
-    session.until("a call's or the connection's end", |it| it.closed || refused(it));
-    attacked.has_not_grown();
-}
 
 type Flood = (&'static str, fn(u32) -> Vec<u8>);
 

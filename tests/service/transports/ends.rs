@@ -44,9 +44,11 @@ async fn late_calls_end_at_their_deadline() {
         let watch = Call::new(WATCH, framed(0, b"")).with("grpc-timeout", "30m");
         let outcome = timeout(SOON, client.call(&watch)).await.expect("the deadline ends it");
         assert_eq!(outcome.code, Some(4), "{transport:?}: {outcome:?}");
-        let call = Call { ends: Ends::Never, ..Call::new(STREAM, vec![]).with("grpc-timeout", "30m") };
-        let outcome = timeout(SOON, client.call(&call)).await.expect("the deadline ends it");
-        assert_eq!(outcome.code, Some(4), "{transport:?}: {outcome:?}");
+        for stream in [Call { ends: Ends::Never, ..Call::new(STREAM, vec![]) }, open_stream()] {
+            let call = stream.with("grpc-timeout", "30m");
+            let outcome = timeout(SOON, client.call(&call)).await.expect("the deadline ends it");
+            assert_eq!(outcome.code, Some(4), "{transport:?}: {outcome:?}");
+        }
     }
 }
 
@@ -65,6 +67,8 @@ async fn a_server_that_stops_ends_its_streams_and_its_connections() {
         let outcome = timeout(SOON, stream.outcome()).await.expect("the stream ends");
         assert_eq!(outcome.code, Some(14), "{transport:?}: {outcome:?}");
         assert!(!outcome.body.is_empty(), "{transport:?}: what was asked before is answered");
+        let message = outcome.message.unwrap_or_default();
+        assert!(message.contains("ask%20again"), "{transport:?}: {message}");
         let outcome = timeout(SOON, watch.unwrap().outcome()).await.expect("the watch ends");
         assert_eq!(outcome.code, Some(0), "{transport:?}: {outcome:?}");
         let refused = async {
