@@ -18,7 +18,7 @@ use weir_testing::rules::numbered;
 use weir_config::{RedisConfig, Topology};
 use weir_core::algorithm::{Algorithm, Op, Rate};
 use weir_core::key::{KeySecret, Subject};
-use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
+use weir_core::strategy::{Field, Strategy};
 use weir_store::redis::{RedisShared, RedisStore};
 use weir_store::{Decision, Verdicts};
 use weir_testing::RedisServer;

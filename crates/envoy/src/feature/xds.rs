@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::settings::EnvoyConfig;
 use prometheus::Registry;
 use weir_config::Config;
-use weir_node::app::{OwnedThread, start_background};
+use weir_node::app::start_background;
 use weir_node::feature::{BegunFeature, FeatureWork, NodeBuilder, StartError};
 use weir_node::owned_thread::OwnedThread;
 use weir_time::clock::Clock;
