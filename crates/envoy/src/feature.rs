@@ -80,7 +80,8 @@ impl Feature for EnvoyFeature {
         if let Some(xds) = &xds {
             xds.serve(node, &metrics, config.overrides_in_request)?;
         }
-        let parts = EnvoyParts { config: config.clone(), metrics };
+        // Workers have no use for the secrets of the control plane.
+        let parts = EnvoyParts { config: EnvoyConfig { xds: None, ..config.clone() }, metrics };
         let pages = ports.map(|ports| {
             let listeners = RatelimitListeners::bind(node.config, ports, metrics_port.flatten())?;
             node.open_files += MAX_CONNECTIONS;
