@@ -287,7 +287,7 @@ fn controlled<S: Store>(store: S, clock: Clock) -> Arc<DecisionService<S>> {
 fn rules() -> Rules {
     let rate = Rate { count: 1_000_000, period: Micros::from_secs(1) };
     let strategy = |name, algorithm| {
-        let scope = Scope::of(&[Field::Resource, Field::Consumer]);
+        let scope = Scope::new(&[Field::Resource, Field::Consumer]);
         let limits = vec![Limit { name: "each".into(), scope, algorithm }];
         Strategy::new(name, limits, false, FailurePolicy::Error).unwrap()
     };

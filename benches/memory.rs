@@ -27,7 +27,7 @@ fn main() {
 fn strategy() -> Arc<Strategy> {
     let rate = Rate { count: 1_000_000, period: Micros::from_secs(1) };
     let algorithm = Algorithm::bucket(1_000_000, rate).unwrap();
-    let scope = Scope::of(&[Field::Resource, Field::Consumer]);
+    let scope = Scope::new(&[Field::Resource, Field::Consumer]);
     let limits = vec![Limit { name: "each".into(), scope, algorithm }];
     Arc::new(Strategy::new("bench", limits, false, FailurePolicy::Error).unwrap())
 }

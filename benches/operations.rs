@@ -109,7 +109,7 @@ fn median(measure: impl FnMut() -> f64) -> f64 {
 
 fn rows() -> Vec<(String, Work)> {
     let rate = Rate { count: 1_000_000, period: Micros::from_secs(1) };
-    let scope = Scope::of(&[Field::Resource, Field::Consumer]);
+    let scope = Scope::new(&[Field::Resource, Field::Consumer]);
     let algorithm = Algorithm::bucket(1_000_000, rate).unwrap();
     let limits = vec![Limit { name: "l".into(), scope: scope.clone(), algorithm }];
     let bucket = Strategy::new("bench", limits, false, FailurePolicy::Error).unwrap();

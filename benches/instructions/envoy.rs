@@ -56,7 +56,7 @@ fn service(store: MemoryStore, rules: Rules) -> Arc<EnvoyRateLimit> {
     let domains = EnvoyFiles::load(folder.path(), false).unwrap().compile();
     let loaded = Loaded::new(Arc::new(domains), &counted);
     let features = FeatureParts::default().with(ENVOY, loaded.part(true));
-    let snapshot = Snapshot { features, ..Snapshot::of(rules, &metrics) };
+    let snapshot = Snapshot { features, ..Snapshot::new(rules, &metrics) };
     let audit = AuditLog::open(None, Clock::System).unwrap();
     let worker = ServiceContext::apart(0, Arc::new(store), &metrics, (&Readiness::starting(true), audit));
     let limiter = EnvoyLimiter::new(EnvoyConfig::default(), counted.recorder(0));

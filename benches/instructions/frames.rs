@@ -48,7 +48,7 @@ pub(crate) fn perform(
         let store = Box::new(move || store.clone().into());
         let identified = credential.identified();
         let parts = Parts {
-            live: LiveSnapshot::new(Snapshot::of(rules, &metrics)),
+            live: LiveSnapshot::new(Snapshot::new(rules, &metrics)),
             store,
             store_files: StoreFiles::default(),
             readiness,

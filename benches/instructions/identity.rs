@@ -56,7 +56,7 @@ impl Credential {
             file.path().display()
         );
         let config = Config::parse(&text, "bench", &ConfigOverrides::default()).unwrap();
-        let access = CallerAccess::of(&config, Clock::System, Arc::default()).unwrap().unwrap();
+        let access = CallerAccess::from_config(&config, Clock::System, Arc::default()).unwrap().unwrap();
         let peer = Peer::new(PeerAddress::Unknown);
         let peer = match self {
             Self::Certificate => {

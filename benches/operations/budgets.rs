@@ -64,7 +64,7 @@ pub fn algorithms() -> [Algorithm; 4] {
 
 pub fn limits(algorithms: &[Algorithm]) -> Vec<Limit> {
     let names = ["rpm", "input", "output", "budget"].into_iter().zip(algorithms);
-    let scope = Scope::of(&[Field::Resource, Field::Consumer]);
+    let scope = Scope::new(&[Field::Resource, Field::Consumer]);
     names
         .map(|(name, algorithm)| Limit { name: name.into(), scope: scope.clone(), algorithm: *algorithm })
         .collect()

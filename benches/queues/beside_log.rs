@@ -53,7 +53,7 @@ pub(super) async fn compare(redis: &RedisServer) {
 fn log() -> Arc<Strategy> {
     let limit = Limit {
         name: "log".into(),
-        scope: Scope::of(&[Field::Resource]),
+        scope: Scope::new(&[Field::Resource]),
         algorithm: Algorithm::sliding_log(LIMIT, Micros::from_secs(3600)).unwrap(),
     };
     Arc::new(Strategy::new("bench", vec![limit], false, FailurePolicy::Error).unwrap())

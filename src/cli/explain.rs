@@ -85,7 +85,7 @@ fn explain(args: ExplainArgs) -> Result<()> {
         return print(&text).context("the explanation cannot be printed");
     }
     let attributes: HashMap<String, String> = args.attributes.into_iter().collect();
-    let attributes = Attributes::of(&attributes);
+    let attributes = Attributes::new(&attributes);
     let (resource, consumer) = (args.resource.as_deref().unwrap_or_default(), args.consumer.as_str());
     let strategy = args.strategy.as_str();
     let pairs = attributes.iter().collect();

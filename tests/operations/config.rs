@@ -120,8 +120,8 @@ fn the_example_is_what_runs_without_a_file() {
     assert_eq!(resolved.strategy.on_store_failure(), FailurePolicy::Deny);
     let [everyone, each] = resolved.strategy.limits() else { panic!("two limits") };
     assert_eq!((&*everyone.name, &*each.name), ("everyone", "each"));
-    assert_eq!(everyone.scope, Scope::of(&[Field::Resource]));
-    assert_eq!(each.scope, Scope::of(&[Field::Resource, Field::Consumer]));
+    assert_eq!(everyone.scope, Scope::new(&[Field::Resource]));
+    assert_eq!(each.scope, Scope::new(&[Field::Resource, Field::Consumer]));
     assert_eq!(everyone.algorithm, configured(Algorithm::sliding_log(100, Micros::from_secs(10)).unwrap()));
     assert_eq!(each.algorithm, configured(Algorithm::uniform(Micros::from_secs(10)).unwrap()));
     let names: Vec<&str> = config.rules.strategies().iter().map(|strategy| strategy.name()).collect();

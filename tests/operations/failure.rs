@@ -234,7 +234,7 @@ pub(crate) fn store_unwatched(config: &RedisConfig) -> RedisStore {
 /// 100,000 units that take an age to come back, per resource.
 pub(crate) fn strategy() -> Arc<Strategy> {
     let algorithm = Algorithm::interval_refill(100_000, 1, Micros::from_secs(3600), false).unwrap();
-    let scope = Scope::of(&[Field::Resource]);
+    let scope = Scope::new(&[Field::Resource]);
     let limits = vec![Limit { name: "units".into(), scope, algorithm }];
     Arc::new(Strategy::new("failure", limits, false, FailurePolicy::Error).unwrap())
 }

@@ -113,7 +113,7 @@ async fn store(redis: &RedisServer, max_waiting: usize) -> Arc<RedisStore> {
 fn strategy(name: &str) -> Arc<Strategy> {
     let rate = Rate { count: 1_000_000, period: Micros::from_secs(1) };
     let algorithm = Algorithm::bucket(1_000_000, rate).unwrap();
-    let limit = Limit { name: "each".into(), scope: Scope::of(&[Field::Resource]), algorithm };
+    let limit = Limit { name: "each".into(), scope: Scope::new(&[Field::Resource]), algorithm };
     Arc::new(Strategy::new(name, vec![limit], true, FailurePolicy::Error).unwrap())
 }
 

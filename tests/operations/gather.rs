@@ -93,7 +93,7 @@ async fn store(redis: &RedisServer, gather: Micros) -> Arc<RedisStore> {
 }
 
 fn strategy(algorithm: Algorithm) -> Arc<Strategy> {
-    let limit = Limit { name: "each".into(), scope: Scope::of(&[Field::Resource]), algorithm };
+    let limit = Limit { name: "each".into(), scope: Scope::new(&[Field::Resource]), algorithm };
     Arc::new(Strategy::new("few", vec![limit], true, FailurePolicy::Error).unwrap())
 }
 

@@ -74,7 +74,7 @@ impl World {
         let gated = Gated { store, gate: Arc::new(Semaphore::new(0)), calls: Arc::default() };
         let limits = scopes.iter().enumerate().map(|(index, scope)| Limit {
             name: format!("l{index}").into(),
-            scope: Scope::of(scope),
+            scope: Scope::new(scope),
             algorithm: Algorithm::fixed_window(10, Micros::from_secs(60), false, false).unwrap(),
         });
         let strategy = Strategy::new("coalesce", limits.collect(), false, FailurePolicy::Error).unwrap();

@@ -36,7 +36,7 @@ impl Names {
             resource: &self.resource,
             consumer: &self.consumer,
             group: self.group.as_deref(),
-            attributes: Attributes::of(&self.attributes),
+            attributes: Attributes::new(&self.attributes),
         }
     }
 
@@ -176,7 +176,7 @@ fn the_longest_key_is_bounded() {
         (0..MAX_ATTRIBUTES).map(|index| attribute(&format!("a{index:063}"))).collect();
     let limit = Limit {
         name: name.as_str().into(),
-        scope: Scope::of(&[&[Field::Resource, Field::Consumer], &attributes[..]].concat()),
+        scope: Scope::new(&[&[Field::Resource, Field::Consumer], &attributes[..]].concat()),
         algorithm: uniform(),
     };
     let rules = Rules::new(&name, vec![limit], false, FailurePolicy::Error).unwrap();

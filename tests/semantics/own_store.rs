@@ -56,7 +56,7 @@ async fn a_service_on_it_goes_on_where_the_one_before_ended() {
 #[tokio::test]
 async fn what_it_does_not_offer_is_said_by_name() {
     let folder = tempfile::tempdir().unwrap();
-    let scope = || Scope::of(&[Field::Consumer]);
+    let scope = || Scope::new(&[Field::Consumer]);
     let rates = |name: &str| {
         let algorithm = Algorithm::fixed_window(9, Micros::from_secs(3600), false, false).unwrap();
         let limit = Limit { name: "each".into(), scope: scope(), algorithm };

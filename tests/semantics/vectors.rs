@@ -160,7 +160,7 @@ fn observed<'a>(
     verdict: &'a Verdict,
     limits: &'a [LimitVerdict],
 ) -> impl Fn(&str) -> serde_json::Value + 'a {
-    let summary = Summary::of(table.strategy.algorithms(), limits);
+    let summary = Summary::new(table.strategy.algorithms(), limits);
     move |name| match name {
         "allowed" => verdict.allowed.into(),
         "limit" => summary.limit.into(),

@@ -28,7 +28,7 @@ fn server() -> Server {
         max_weight: None,
         partitions: None,
     };
-    let scope = Scope::of(&[Field::Resource]);
+    let scope = Scope::new(&[Field::Resource]);
     let rule = ConcurrencyRule::new(numbers).unwrap();
     let strategy = Strategy::of_leases("exports", scope, rule, FailurePolicy::Error).unwrap();
     Server::start(Config { rules: Rules::new(vec![strategy], Resources::default()), ..config() })

@@ -74,7 +74,7 @@ impl Served {
         readiness.set(Ok(()));
         let (running, features) = features();
         let parts = Parts {
-            live: LiveSnapshot::new(Snapshot { features, ..Snapshot::of(rules, &metrics) }),
+            live: LiveSnapshot::new(Snapshot { features, ..Snapshot::new(rules, &metrics) }),
             store: Box::new(move || store.clone().into()),
             store_files: StoreFiles::default(),
             readiness: readiness.clone(),

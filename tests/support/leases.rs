@@ -91,7 +91,7 @@ pub fn vegas(smoothing: f64, probe: ProbeRule) -> ControllerRule {
 /// A strategy that counts by resource and consumer.
 pub fn strategy(name: &str, numbers: ConcurrencyNumbers) -> Arc<Strategy> {
     let rule = ConcurrencyRule::new(numbers).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let scope = Scope::of(&[Field::Resource, Field::Consumer]);
+    let scope = Scope::new(&[Field::Resource, Field::Consumer]);
     Arc::new(Strategy::of_leases(name, scope, rule, FailurePolicy::Error).unwrap())
 }
 

@@ -125,7 +125,7 @@ impl Server {
             );
             let _admin = admin.unwrap();
             let parts = Parts {
-                live: LiveSnapshot::new(Snapshot::of(config.rules, &metrics)),
+                live: LiveSnapshot::new(Snapshot::new(config.rules, &metrics)),
                 store: Box::new(move || make().into()),
                 store_files: StoreFiles::default(),
                 readiness,

@@ -17,7 +17,7 @@ pub(super) fn scope(value: &NamedNode<'_>, report: &mut MistakeReport) -> Option
         });
         fields.extend(field);
     }
-    (fields.len() == items.len()).then(|| Scope::of(&fields))
+    (fields.len() == items.len()).then(|| Scope::new(&fields))
 }
 
 fn field(scalar: Scalar<'_>) -> Result<Field, String> {

@@ -92,7 +92,7 @@ impl ControlService for ControlApi {
         mut request: Request<PutOverrideRequest>,
     ) -> Result<Response<PutOverrideResponse>, Status> {
         let context = context(&mut request);
-        let asked = self.requests(Rights::of(&context)).put_override(request.into_inner());
+        let asked = self.requests(Rights::from_context(&context)).put_override(request.into_inner());
         Ok(Response::new(PutOverrideResponse { change: self.change(asked).await? }))
     }
 
@@ -101,7 +101,7 @@ impl ControlService for ControlApi {
         mut request: Request<PutAccessRequest>,
     ) -> Result<Response<PutAccessResponse>, Status> {
         let context = context(&mut request);
-        let asked = self.requests(Rights::of(&context)).put_access(request.into_inner());
+        let asked = self.requests(Rights::from_context(&context)).put_access(request.into_inner());
         Ok(Response::new(PutAccessResponse { change: self.change(asked).await? }))
     }
 
@@ -110,7 +110,7 @@ impl ControlService for ControlApi {
         mut request: Request<PutStrategyRequest>,
     ) -> Result<Response<PutStrategyResponse>, Status> {
         let context = context(&mut request);
-        let asked = self.requests(Rights::of(&context)).put_strategy(request.into_inner());
+        let asked = self.requests(Rights::from_context(&context)).put_strategy(request.into_inner());
         Ok(Response::new(PutStrategyResponse { change: self.change(asked).await? }))
     }
 
@@ -119,7 +119,7 @@ impl ControlService for ControlApi {
         mut request: Request<PutManyRequest>,
     ) -> Result<Response<PutManyResponse>, Status> {
         let context = context(&mut request);
-        let asked = self.requests(Rights::of(&context)).put_many(request.into_inner());
+        let asked = self.requests(Rights::from_context(&context)).put_many(request.into_inner());
         let changed = self.control.change(asked.map_err(failed)?).await.map_err(failed)?;
         Ok(Response::new(many(&changed)))
     }
@@ -142,7 +142,7 @@ impl ControlService for ControlApi {
         mut request: Request<DeleteEntryRequest>,
     ) -> Result<Response<DeleteEntryResponse>, Status> {
         let context = context(&mut request);
-        let asked = self.requests(Rights::of(&context)).delete(request.into_inner());
+        let asked = self.requests(Rights::from_context(&context)).delete(request.into_inner());
         Ok(Response::new(DeleteEntryResponse { change: self.change(asked).await? }))
     }
 
@@ -207,14 +207,14 @@ impl ControlService for ControlApi {
         mut request: Request<LiftBanRequest>,
     ) -> Result<Response<LiftBanResponse>, Status> {
         let context = context(&mut request);
-        let asked = bans::lift(&self.control, request.into_inner(), Rights::of(&context))?;
+        let asked = bans::lift(&self.control, request.into_inner(), Rights::from_context(&context))?;
         let lifted = self.control.lift(asked).await.map_err(failed)?;
         Ok(Response::new(LiftBanResponse { ban: Some(lifted.into()) }))
     }
 
     async fn reload(&self, mut request: Request<ReloadRequest>) -> Result<Response<ReloadResponse>, Status> {
         let context = context(&mut request);
-        let rights = Rights::of(&context);
+        let rights = Rights::from_context(&context);
         let report = self.control.reload().await;
         let report = report.ok_or_else(|| status::busy("too many reloads wait; try again later".to_owned()));
         let mistakes = report.map(|report| report.err().unwrap_or_default());
@@ -253,7 +253,7 @@ impl Watched {
             if self.is_refused {
                 return None;
             }
-            if let Err(refused) = Rights::of(&self.context).check_any(AccessRight::Control) {
+            if let Err(refused) = Rights::from_context(&self.context).check_any(AccessRight::Control) {
                 self.is_refused = true;
                 return Some((Err(status::refused(refused)), self));
             }

@@ -159,7 +159,7 @@ impl Strategy {
         let needed = attributes::needed(limits.iter().map(|limit| (&*limit.name, &limit.scope)))?;
         let tag = Tag::new(name, &limits, single_slot)?;
         let fields: Vec<Field> = limits.iter().flat_map(|limit| limit.scope.fields()).cloned().collect();
-        let fields = Scope::of(&fields);
+        let fields = Scope::new(&fields);
         let shares_counters = limits.iter().any(|limit| limit.scope != fields);
         let rates = RateLimits::new(name, limits);
         let (is_special, rule) = (rates.is_special(), StrategyRule::Rates(rates));

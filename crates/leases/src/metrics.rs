@@ -167,7 +167,7 @@ mod tests {
         let numbers = ConcurrencyNumbers { source, ttl, max_ttl: ttl, max_weight: None, partitions: None };
         let rule = ConcurrencyRule::new(numbers).unwrap();
         Arc::new(
-            Strategy::of_leases(name, Scope::of(&[Field::Consumer]), rule, FailurePolicy::Error).unwrap(),
+            Strategy::of_leases(name, Scope::new(&[Field::Consumer]), rule, FailurePolicy::Error).unwrap(),
         )
     }
 

@@ -83,7 +83,7 @@ pub struct CallerAccess {
 
 impl CallerAccess {
     /// Creates the access of a configuration; `None` if the server has no identity: then everybody has all rights.
-    pub fn of(
+    pub fn from_config(
         config: &Config,
         clock: Clock,
         metrics: Arc<AccessMetrics>,

@@ -175,7 +175,7 @@ impl AppBase {
             templates: Arc::new(templates),
             features: parts,
             reserve: config.server.answer_reserve.into(),
-            ..Snapshot::of(rules, &metrics)
+            ..Snapshot::new(rules, &metrics)
         };
         let live = LiveSnapshot::new(snapshot);
         Ok(Self {

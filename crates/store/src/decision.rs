@@ -131,7 +131,7 @@ impl OwnedSubject {
             resource: &self.resource,
             consumer: &self.consumer,
             group: self.group.as_deref(),
-            attributes: Attributes::of(&self.attributes),
+            attributes: Attributes::new(&self.attributes),
         }
     }
 }

@@ -9,7 +9,7 @@ use weir_core::strategy::{FailurePolicy, Field, Limit, Scope, Strategy};
 pub fn strategy(name: &str, limits: &[(&str, &[Field], Algorithm)], policy: FailurePolicy) -> Strategy {
     let limit = |&(name, scope, algorithm): &(&str, &[Field], Algorithm)| Limit {
         name: name.into(),
-        scope: Scope::of(scope),
+        scope: Scope::new(scope),
         algorithm,
     };
     Strategy::new(name, limits.iter().map(limit).collect(), false, policy).unwrap()
@@ -26,7 +26,7 @@ pub fn numbered_limits(limits: impl IntoIterator<Item = (impl AsRef<[Field]>, Al
     let numbered = limits.into_iter().enumerate();
     let limits = numbered.map(|(index, (scope, algorithm))| Limit {
         name: format!("limit-{index}").into(),
-        scope: Scope::of(scope.as_ref()),
+        scope: Scope::new(scope.as_ref()),
         algorithm,
     });
     limits.collect()

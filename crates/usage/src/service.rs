@@ -73,7 +73,7 @@ impl UsageService for UsageApi {
                 .transpose()
                 .map_err(invalid)?,
         };
-        Ok(Response::new(usage(self.0.totals(Rights::of(&context), ask).await.map_err(failed)?)))
+        Ok(Response::new(usage(self.0.totals(Rights::from_context(&context), ask).await.map_err(failed)?)))
     }
 
     async fn top_consumers(
@@ -88,7 +88,9 @@ impl UsageService for UsageApi {
             window: self::window(window).map_err(invalid)?,
             n: count(n.unwrap_or(DEFAULT_CONSUMERS)).map_err(invalid)?,
         };
-        Ok(Response::new(consumers(self.0.consumers(Rights::of(&context), ask).await.map_err(failed)?)))
+        Ok(Response::new(consumers(
+            self.0.consumers(Rights::from_context(&context), ask).await.map_err(failed)?,
+        )))
     }
 
     async fn list_nodes(
@@ -96,7 +98,7 @@ impl UsageService for UsageApi {
         mut request: Request<ListNodesRequest>,
     ) -> Result<Response<ListNodesResponse>, Status> {
         let context = context(&mut request);
-        Ok(Response::new(nodes(self.0.nodes(Rights::of(&context)).await.map_err(failed)?)))
+        Ok(Response::new(nodes(self.0.nodes(Rights::from_context(&context)).await.map_err(failed)?)))
     }
 }
 

@@ -195,13 +195,13 @@ fn attribute(name: &str) -> Field {
 #[test]
 fn scopes_that_are_taken() {
     for (scopes, single_slot, tag) in [
-        (&["[resource]", "[resource, consumer]"][..], false, Tag::Fields(Scope::of(&[Field::Resource]))),
-        (&["[consumer]", "[consumer, resource]"], false, Tag::Fields(Scope::of(&[Field::Consumer]))),
-        (&["[zone, region]", "[resource, region]"], false, Tag::Fields(Scope::of(&[attribute("region")]))),
+        (&["[resource]", "[resource, consumer]"][..], false, Tag::Fields(Scope::new(&[Field::Resource]))),
+        (&["[consumer]", "[consumer, resource]"], false, Tag::Fields(Scope::new(&[Field::Consumer]))),
+        (&["[zone, region]", "[resource, region]"], false, Tag::Fields(Scope::new(&[attribute("region")]))),
         (
             &["[resource_id, resource]"],
             false,
-            Tag::Fields(Scope::of(&[Field::Resource, attribute("resource_id")])),
+            Tag::Fields(Scope::new(&[Field::Resource, attribute("resource_id")])),
         ),
         (&["[]", "[]"], false, Tag::Strategy("a".into())),
         (&["[resource]", "[consumer]", "[]"], true, Tag::Strategy("a".into())),

@@ -170,7 +170,7 @@ pub(crate) async fn every_engine(store: &RedisStore) {
         Algorithm::bucketed_window(9, hour, 3600, true).unwrap(),
     ];
     for algorithm in algorithms {
-        let limits = vec![Limit { name: "l".into(), scope: Scope::of(&[Field::Resource]), algorithm }];
+        let limits = vec![Limit { name: "l".into(), scope: Scope::new(&[Field::Resource]), algorithm }];
         let strategy =
             std::sync::Arc::new(Strategy::new("acl", limits, false, FailurePolicy::Error).unwrap());
         let subject = Subject { resource: "r", consumer: "", ..Subject::default() };

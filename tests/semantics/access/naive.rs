@@ -36,7 +36,7 @@ fn listed(deny: [&[String]; 2], allow: [&[String]; 2], name: &str) -> Option<Lis
 /// One limit by consumer, of so many calls.
 fn limits(limit: u64) -> Limits {
     let algorithm = Algorithm::fixed_window(limit, Micros::from_secs(1), false, false).unwrap();
-    let limit = Limit { name: "each".into(), scope: Scope::of(&[Field::Consumer]), algorithm };
+    let limit = Limit { name: "each".into(), scope: Scope::new(&[Field::Consumer]), algorithm };
     Limits::new("strategy", vec![limit], false, FailurePolicy::Error).unwrap()
 }
 

@@ -89,7 +89,7 @@ fn without_holds(period: Micros) -> (Arc<Strategy>, Arc<CostedLimits>) {
     let limits = [("tokens", bucket), ("calls", window)];
     let limit = |(name, algorithm): (&str, Algorithm)| Limit {
         name: name.into(),
-        scope: Scope::of(&[Field::Consumer]),
+        scope: Scope::new(&[Field::Consumer]),
         algorithm,
     };
     let costs = [(bucket, LimitCost::Named(0)), (window, LimitCost::Fixed(1))];

@@ -63,7 +63,7 @@ impl Machine {
         let (mut out, cells) = (Verdicts::default(), VecCells(&mut self.states, &self.phases));
         let Ok(()) = decide(&self.limits, cells, op, cost, self.now, &mut out);
         let (verdict, limits) = (out.decisions[0], out.limits.into_vec());
-        let answer = Answer { verdict, all: Summary::of(&self.limits, &limits), limits };
+        let answer = Answer { verdict, all: Summary::new(&self.limits, &limits), limits };
         self.last = Some(answer.clone());
         answer
     }
@@ -76,7 +76,7 @@ impl Machine {
             NotOnce::OtherCost(known) => known,
         })?;
         let (verdict, limits) = (out.decisions[0], out.limits.into_vec());
-        let answer = Answer { verdict, all: Summary::of(&self.limits, &limits), limits };
+        let answer = Answer { verdict, all: Summary::new(&self.limits, &limits), limits };
         self.last = Some(answer.clone());
         Ok(answer)
     }

@@ -33,7 +33,7 @@ proptest! {
             let mut limits = said.limits.clone();
             let shadowed = limits.remove(place);
             prop_assert_eq!(&limits, &expected.limits);
-            prop_assert_eq!(said.all, Summary::of(&without.limits, &limits));
+            prop_assert_eq!(said.all, Summary::new(&without.limits, &limits));
             let (own_op, own_cost) = match op {
                 Op::Force | Op::Refund | Op::Reset | Op::Peek => (op, cost),
                 _ if expected.verdict.allowed => (Op::Charge, if op == Op::AtMost { said.verdict.granted } else { cost }),

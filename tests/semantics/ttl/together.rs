@@ -173,7 +173,7 @@ async fn a_key_that_repeats_is_decided_in_order() {
     for algorithm in all {
         let name = algorithm.engine().name();
         let limit =
-            |name: &str, fields: &[Field]| Limit { name: name.into(), scope: Scope::of(fields), algorithm };
+            |name: &str, fields: &[Field]| Limit { name: name.into(), scope: Scope::new(fields), algorithm };
         let limits =
             vec![limit("all", &[Field::Resource]), limit("each", &[Field::Resource, Field::Consumer])];
         let shared = Arc::new(Strategy::new(name, limits, false, FailurePolicy::Error).unwrap());

@@ -57,7 +57,7 @@ fn of<E: std::fmt::Debug>(
 ) -> (Arc<Strategy>, Rules) {
     let strategy = |limit: u64| {
         let algorithm = algorithm(limit).unwrap();
-        let limit = Limit { name: "limit".into(), scope: Scope::of(&[Field::Consumer]), algorithm };
+        let limit = Limit { name: "limit".into(), scope: Scope::new(&[Field::Consumer]), algorithm };
         Strategy::new(name, vec![limit], false, FailurePolicy::Error).unwrap()
     };
     let base = strategy(config.default.limit);
@@ -110,7 +110,7 @@ fn as_written(table: &Table, answer: Result<Answer<'_, '_>, LimiterError>) -> BT
         }
         Outcome::Banned(_) => panic!("no limit of the table bans"),
         Outcome::Decided(LimitsDecision { verdict, limits, .. }) => {
-            let summary = Summary::of(answer.strategy.algorithms(), limits);
+            let summary = Summary::new(answer.strategy.algorithms(), limits);
             let reason = if verdict.allowed { "ok" } else { "limit" };
             assert!(!verdict.allowed || summary.retry == Retry::Now, "{}", table.id);
             json!({

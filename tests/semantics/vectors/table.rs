@@ -218,7 +218,7 @@ impl RawLimit {
 }
 
 fn scope(id: &str, per: &str) -> Scope {
-    Scope::of(match per {
+    Scope::new(match per {
         "resource" => &[Field::Resource],
         "consumer" => &[Field::Consumer],
         "both" => &[Field::Resource, Field::Consumer],

@@ -67,7 +67,7 @@ fn caller() -> Caller {
     let rights = RIGHTS.iter().map(|row| row.name).collect::<Vec<_>>().join(", ");
     let rules = format!("authorize: [{{ callers: [anonymous], may: [{rights}] }}]\n{}", weir_config::EXAMPLE);
     let config = Config::parse(&rules, "rules", &ConfigOverrides::default()).unwrap();
-    let access = CallerAccess::of(&config, Clock::System, Arc::default()).unwrap().unwrap();
+    let access = CallerAccess::from_config(&config, Clock::System, Arc::default()).unwrap().unwrap();
     access.intercept().connected(Arc::default()).check(SHOULD_ALLOW, &KeptHeaders::default()).unwrap()
 }
 

@@ -139,7 +139,7 @@ mod tests {
 
     fn strategy(name: &str, limit: &str, fields: &[Field]) -> Strategy {
         let algorithm = Algorithm::uniform(Micros(1)).unwrap();
-        let limits = vec![Limit { name: limit.into(), scope: Scope::of(fields), algorithm }];
+        let limits = vec![Limit { name: limit.into(), scope: Scope::new(fields), algorithm }];
         Strategy::new(name, limits, true, FailurePolicy::Error).unwrap()
     }
 

@@ -115,7 +115,7 @@ pub struct Summary {
 
 impl Summary {
     /// Summarizes the enforced ones of `limits`, which correspond to `algorithms` one by one.
-    pub fn of(algorithms: &[Algorithm], limits: &[LimitVerdict]) -> Self {
+    pub fn new(algorithms: &[Algorithm], limits: &[LimitVerdict]) -> Self {
         let start =
             Self { limit: u64::MAX, remaining: u64::MAX, retry: Retry::Now, reset_after: Micros::ZERO };
         let enforced = algorithms.iter().zip(limits).filter(|(algorithm, _)| !algorithm.is_shadow());

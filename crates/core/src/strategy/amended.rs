@@ -123,7 +123,7 @@ mod tests {
     fn api(a: u64, b: u64) -> Strategy {
         let limit = |name: &str, limit| Limit {
             name: name.into(),
-            scope: Scope::of(&[Field::Consumer]),
+            scope: Scope::new(&[Field::Consumer]),
             algorithm: window(limit),
         };
         Strategy::new("api", vec![limit("a", a), limit("b", b)], false, FailurePolicy::Error).unwrap()

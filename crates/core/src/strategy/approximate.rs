@@ -152,7 +152,7 @@ mod tests {
     fn strategy(algorithms: &[Algorithm]) -> Strategy {
         let limit = |(place, algorithm): (usize, &Algorithm)| Limit {
             name: format!("limit-{place}").into(),
-            scope: Scope::of(&[Field::Consumer]),
+            scope: Scope::new(&[Field::Consumer]),
             algorithm: *algorithm,
         };
         let limits = algorithms.iter().enumerate().map(limit).collect();

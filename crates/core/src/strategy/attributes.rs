@@ -29,7 +29,7 @@ impl<'a> Attributes<'a> {
     pub const NONE: Self = Self(AttributeSource::Pairs(&[]));
 
     /// Creates the attributes of a map.
-    pub const fn of(map: &'a HashMap<String, String>) -> Self {
+    pub const fn new(map: &'a HashMap<String, String>) -> Self {
         Self(AttributeSource::Map(map))
     }
 

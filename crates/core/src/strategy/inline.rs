@@ -45,7 +45,7 @@ impl InlineLimits {
             true => Cow::Owned(format!("{name}={}", numbers(&algorithm))),
             false => Cow::Borrowed(name),
         };
-        let scope = Scope::of(&[Field::Resource, Field::Consumer]);
+        let scope = Scope::new(&[Field::Resource, Field::Consumer]);
         let limit = Limit { name: limit_name(&name).into(), scope, algorithm };
         // No configured strategy has a `=` in its name, so the keys are separate from theirs.
         let strategy =

@@ -149,7 +149,7 @@ mod tests {
     fn strategy(limits: &[u64], share: (u16, u16)) -> Strategy {
         let limit = |(place, limit): (usize, &u64)| Limit {
             name: format!("limit-{place}").into(),
-            scope: Scope::of(&[Field::Consumer]),
+            scope: Scope::new(&[Field::Consumer]),
             algorithm: window(*limit),
         };
         let share = Share::new(share.0, share.1).unwrap();

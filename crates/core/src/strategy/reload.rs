@@ -119,7 +119,7 @@ mod tests {
     fn rates(name: &str, limit: u64) -> Strategy {
         let rate = Rate { count: limit, period: Micros::from_secs(1) };
         let algorithm = Algorithm::bucket(limit, rate).unwrap();
-        let scope = Scope::of(&[Field::Consumer]);
+        let scope = Scope::new(&[Field::Consumer]);
         let limits = vec![Limit { name: "each".into(), scope, algorithm }];
         Strategy::new(name, limits, false, FailurePolicy::Error).unwrap()
     }

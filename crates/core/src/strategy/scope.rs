@@ -23,7 +23,7 @@ pub struct Scope(Vec<Field>);
 
 impl Scope {
     /// The scope of `fields`, whatever their order or repetition.
-    pub fn of(fields: &[Field]) -> Self {
+    pub fn new(fields: &[Field]) -> Self {
         let mut fields = fields.to_vec();
         fields.sort_unstable();
         fields.dedup();

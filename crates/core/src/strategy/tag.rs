@@ -29,6 +29,6 @@ impl Tag {
             let scopes: Vec<String> = limits.iter().map(|limit| limit.scope.to_string()).collect();
             return Err(StrategyError::NoCommonField(scopes.join(" and ")));
         }
-        Ok(Self::Fields(Scope::of(&shared)))
+        Ok(Self::Fields(Scope::new(&shared)))
     }
 }

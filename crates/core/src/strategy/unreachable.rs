@@ -83,7 +83,7 @@ mod tests {
     fn strategy(algorithms: [Algorithm; 2]) -> Strategy {
         let limit = |(name, algorithm): (&str, Algorithm)| Limit {
             name: name.into(),
-            scope: Scope::of(&[Field::Consumer]),
+            scope: Scope::new(&[Field::Consumer]),
             algorithm,
         };
         let limits = ["first", "second"].into_iter().zip(algorithms).map(limit).collect();

@@ -119,7 +119,7 @@ impl GroupMember {
         let is_shadow = shadow_mode || question.found.rule().is_some_and(|rule| rule.shadow_mode);
         let algorithm = if is_shadow { limit.algorithm.in_shadow() } else { limit.algorithm };
         let name = format!("{}.{}", limit.name, name::digest_of(&question.name));
-        let limit = Limit { name: name.as_str().into(), scope: Scope::of(&[Field::Resource]), algorithm };
+        let limit = Limit { name: name.as_str().into(), scope: Scope::new(&[Field::Resource]), algorithm };
         Some(Self { places: [place].into(), limit, op: question.op, hits: question.hits.min(CEILING - 1) })
     }
 }
@@ -227,7 +227,7 @@ fn strategy(domain: &Domain, members: &[GroupMember]) -> Result<Arc<Strategy>, S
     let mut costs: Vec<LimitCost> = members.iter().map(cost_of).collect();
     if limits.len() == 1 || limits.iter().all(|limit| limit.algorithm.is_shadow()) {
         let algorithm = Algorithm::uniform(Micros::from_secs(1)).map_err(|error| refused(&error))?;
-        limits.push(Limit { name: "none".into(), scope: Scope::of(&[Field::Resource]), algorithm });
+        limits.push(Limit { name: "none".into(), scope: Scope::new(&[Field::Resource]), algorithm });
         costs.push(LimitCost::Fixed(0));
     }
     let with_cost = |(limit, cost): (&Limit, LimitCost)| BudgetLimit {

@@ -140,7 +140,7 @@ impl RateLimit {
             1 => unit.name().to_owned(),
             _ => format!("{}.{unit_multiplier}", unit.name()),
         };
-        let scope = Scope::of(&[Field::Resource]);
+        let scope = Scope::new(&[Field::Resource]);
         let limit = Limit { name: name.into(), scope, algorithm };
         let strategy = Strategy::new(STRATEGY, vec![limit], false, on_store_failure).map_err(unlikely)?;
         // The reference charges billed hits, and has fixed windows only.

@@ -9,7 +9,7 @@ use crate::limiter::{DescriptorAsk, MAX_DESCRIPTORS, MAX_ENTRIES, RateLimitAsk};
 ///
 /// A request is large, so it is decoded in place.
 pub(super) fn read<'a>(ask: &mut RateLimitAsk<'a>, message: &'a [u8]) -> Result<(), Malformed> {
-    let mut fields = MessageFields::of(message);
+    let mut fields = MessageFields::new(message);
     while fields.left() > 0
         && let Some((number, value)) = fields.next()?
     {
@@ -36,7 +36,7 @@ pub(super) fn read<'a>(ask: &mut RateLimitAsk<'a>, message: &'a [u8]) -> Result<
 fn descriptor<'a>(ask: &mut RateLimitAsk<'a>, message: &'a [u8]) -> Result<DescriptorAsk, Malformed> {
     let start = ask.entries.len();
     let mut one = DescriptorAsk::default();
-    let mut fields = MessageFields::of(message);
+    let mut fields = MessageFields::new(message);
     while fields.left() > 0
         && let Some((number, value)) = fields.next()?
     {
@@ -60,7 +60,7 @@ fn descriptor<'a>(ask: &mut RateLimitAsk<'a>, message: &'a [u8]) -> Result<Descr
 #[inline]
 fn entry(message: &[u8]) -> Result<(&str, &str), Malformed> {
     let (mut key, mut text) = ("", "");
-    let mut fields = MessageFields::of(message);
+    let mut fields = MessageFields::new(message);
     while fields.left() > 0
         && let Some((number, value)) = fields.next()?
     {
@@ -75,7 +75,7 @@ fn entry(message: &[u8]) -> Result<(&str, &str), Malformed> {
 
 /// Numbers too large for their type are truncated, as everywhere in protobuf.
 fn limit(message: &[u8], (mut requests, mut unit): (u32, i32)) -> Result<(u32, i32), Malformed> {
-    let mut fields = MessageFields::of(message);
+    let mut fields = MessageFields::new(message);
     while let Some((number, value)) = fields.next()? {
         match number {
             1 => requests = value.number()? as u32,
@@ -87,7 +87,7 @@ fn limit(message: &[u8], (mut requests, mut unit): (u32, i32)) -> Result<(u32, i
 }
 
 fn wrapped(message: &[u8], mut wrapped: u64) -> Result<u64, Malformed> {
-    let mut fields = MessageFields::of(message);
+    let mut fields = MessageFields::new(message);
     while let Some((number, value)) = fields.next()? {
         if number == 1 {
             wrapped = value.number()?;

@@ -42,7 +42,7 @@ pub(super) fn service() -> Service {
     let loaded = Loaded::new(Arc::new(domains), &counted);
     let envoy = EnvoyConfig { headers: true, dynamic_metadata: true, ..EnvoyConfig::default() };
     let features = FeatureParts::default().with(ENVOY, loaded.part(true));
-    let snapshot = Snapshot { features, ..Snapshot::of(config.rules, &metrics) };
+    let snapshot = Snapshot { features, ..Snapshot::new(config.rules, &metrics) };
     let audit = AuditLog::open(None, Clock::System).unwrap();
     let worker = ServiceContext::apart(0, Arc::new(store), &metrics, (&Readiness::starting(true), audit));
     EnvoyRateLimit::new(&worker, &snapshot, EnvoyLimiter::new(envoy, counted.recorder(0)))

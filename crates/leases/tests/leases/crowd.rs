@@ -43,7 +43,7 @@ fn patient(store: StoreConfig) -> StoreConfig {
 
 async fn exactly_the_permits(store: StoreConfig, callers: usize) {
     let rule = weir_core::strategy::ConcurrencyRule::new(numbers(LIMIT as u64)).unwrap();
-    let scope = Scope::of(&[Field::Resource]);
+    let scope = Scope::new(&[Field::Resource]);
     let strategy = Strategy::of_leases("exports", scope, rule, FailurePolicy::Error).unwrap();
     let rules = Rules::new(vec![strategy], Resources::default());
     // An open call counts by 12 KiB, so 64 MiB are enough for half of them.

@@ -29,7 +29,7 @@ struct Operated {
 
 fn permits(name: &str, numbers: ConcurrencyNumbers) -> Strategy {
     let rule = ConcurrencyRule::new(numbers).unwrap();
-    Strategy::of_leases(name, Scope::of(&[Field::Resource, Field::Consumer]), rule, FailurePolicy::Error)
+    Strategy::of_leases(name, Scope::new(&[Field::Resource, Field::Consumer]), rule, FailurePolicy::Error)
         .unwrap()
 }
 

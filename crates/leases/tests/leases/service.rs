@@ -27,7 +27,7 @@ type Client = ConcurrencyServiceClient<Channel>;
 
 fn leases(name: &str, numbers: ConcurrencyNumbers, policy: FailurePolicy) -> Strategy {
     let rule = weir_core::strategy::ConcurrencyRule::new(numbers).unwrap();
-    Strategy::of_leases(name, Scope::of(&[Field::Resource, Field::Consumer]), rule, policy).unwrap()
+    Strategy::of_leases(name, Scope::new(&[Field::Resource, Field::Consumer]), rule, policy).unwrap()
 }
 
 fn rules() -> Rules {

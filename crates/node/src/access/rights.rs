@@ -27,7 +27,7 @@ impl<'a> Rights<'a> {
 
     /// Returns the rights of a call. A server with identity has checked it, and one without has not.
     #[inline]
-    pub fn of(context: &'a CallContext) -> Self {
+    pub fn from_context(context: &'a CallContext) -> Self {
         Self(
             context
                 .caller

@@ -30,7 +30,7 @@ impl SnapshotRights {
         let Some(caller) = &context.caller else { return Rights::ALL };
         match (caller.get::<Authenticated>(), &self.0) {
             (Some(caller), Some(rules)) => Rights::known(caller.rights_under(rules)),
-            _ => Rights::of(context),
+            _ => Rights::from_context(context),
         }
     }
 }
@@ -71,7 +71,7 @@ mod tests {
     /// Limits and rights of a file were replaced one after the other, and a call between them saw parts of two files.
     #[test]
     fn a_call_is_judged_by_the_rules_of_its_snapshot_whichever_are_current() {
-        let access = CallerAccess::of(&config("a"), Clock::System, Arc::default()).unwrap().unwrap();
+        let access = CallerAccess::from_config(&config("a"), Clock::System, Arc::default()).unwrap().unwrap();
         let before = access.snapshot_rights();
         let after = access.next_rules(config("b").authorize.as_deref()).unwrap();
         let called_before = context(&access);

@@ -126,7 +126,7 @@ mod tests {
         let text =
             text + "strategies: { a: { limits: [{ name: b, per: [consumer], uniform: { interval: 1s } }] } }";
         let config = Config::parse(&text, "cache", &ConfigOverrides::default()).unwrap();
-        let access = CallerAccess::of(&config, Clock::System, Arc::default()).unwrap().unwrap();
+        let access = CallerAccess::from_config(&config, Clock::System, Arc::default()).unwrap().unwrap();
         let (worker, peer) = (WorkerState::new(KnownMethods::default()), ClientNetwork::new(None));
         assert_eq!(worker.proven(&access, "nobody's", peer).unwrap_err(), RefusalReason::Unknown);
         assert!(worker.kept.lock().is_empty());

@@ -21,7 +21,7 @@ pub fn uses(
     let prepared = prepared.map_err(AppError::refused_by)?;
     let snapshot = Snapshot {
         features: parts.into_iter().fold(prepared, |all, (name, part)| all.with(name, part)),
-        ..Snapshot::of(std::mem::take(&mut config.rules), &metrics)
+        ..Snapshot::new(std::mem::take(&mut config.rules), &metrics)
     };
     Ok(feature::uses(features, &snapshot).or_window())
 }

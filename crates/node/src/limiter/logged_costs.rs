@@ -8,15 +8,15 @@ use crate::telemetry::LoggedCosts;
 pub(super) fn asked(question: &Question<'_>) -> Option<LoggedCosts> {
     let shaping = question.shaping.as_deref()?;
     let has_some = !shaping.costs.is_empty() || shaping.hold_for.is_some();
-    has_some.then(|| of(Some(shaping)))
+    has_some.then(|| with_shaping(Some(shaping)))
 }
 
 /// Creates the used costs, also if no cost is named: the others count as granted then.
 pub(super) fn used(question: &Question<'_>) -> LoggedCosts {
-    of(question.shaping.as_deref())
+    with_shaping(question.shaping.as_deref())
 }
 
-fn of(shaping: Option<&Shaping<'_>>) -> LoggedCosts {
+fn with_shaping(shaping: Option<&Shaping<'_>>) -> LoggedCosts {
     let costs = shaping.map(|shaping| &*shaping.costs).unwrap_or_default();
     let costs = costs.iter().map(|cost| (cost.name.into(), cost.cost, cost.at_least)).collect();
     LoggedCosts::new(costs, shaping.and_then(|shaping| shaping.hold_for).and_then(micros))

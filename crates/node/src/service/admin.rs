@@ -46,7 +46,7 @@ impl<S: Store> AdminService for AdminApi<S> {
             error = undone.as_ref().err().map(tracing::field::display),
             "limits reset by an operator"
         );
-        let undone = undone.map_err(status::of);
+        let undone = undone.map_err(status::new);
         audited(&self.audit, ("Reset", question.rights), request, &undone, |_| "applied".into());
         let undone = undone?;
         Ok(Response::new(ResetResponse { limits: refund::states(&undone) }))

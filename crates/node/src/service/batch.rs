@@ -292,7 +292,7 @@ impl<S: Store> Batch<S> {
     fn decide(&mut self, most: usize, later: &mut Vec<LaterResult>) -> bool {
         let Self { service, context, rest, out, is_late, .. } = self;
         let (message, mut left) = (std::mem::take(rest), most);
-        let mut fields = MessageFields::of(&message);
+        let mut fields = MessageFields::new(&message);
         let mut round = service.limiter.round();
         if *is_late {
             round.end();
@@ -361,14 +361,14 @@ pub(super) fn decisions_of(batch: &[u8]) -> usize {
 
 /// Counts the questions of a batch, and checks the bound. A malformed question affects only itself.
 fn count(batch: &[u8]) -> Result<usize, Status> {
-    let (mut count, mut fields) = (0, MessageFields::of(batch));
+    let (mut count, mut fields) = (0, MessageFields::new(batch));
     while let Some((number, value)) = fields.next().map_err(status::malformed)? {
         if number == 1 {
             value.bytes().map_err(status::malformed)?;
             count += 1;
         }
     }
-    check_batch(count).map_err(|invalid| status::of(LimiterError::Invalid(invalid)))?;
+    check_batch(count).map_err(|invalid| status::new(LimiterError::Invalid(invalid)))?;
     Ok(count)
 }
 

@@ -23,8 +23,8 @@ impl<S: Store> Decisions<S> {
         let shaping = inline.map(|inline| Box::new(Shaping { inline: Some(inline), ..Shaping::default() }));
         let question = Question { shaping, ..question_of!(request, 0, context, self.rights) };
         let span = request.interval.map(|span| (span.seconds, span.nanos));
-        let interval = interval(span).map_err(status::of)?;
-        let counted = self.limiter.count(&question, &request.limit, interval).await.map_err(status::of)?;
+        let interval = interval(span).map_err(status::new)?;
+        let counted = self.limiter.count(&question, &request.limit, interval).await.map_err(status::new)?;
         Ok(CountResponse { used: counted.used, span: Some(duration(counted.span)) })
     }
 }

@@ -46,7 +46,7 @@ impl<S: Store> Decisions<S> {
     #[cold]
     pub(super) fn build_inline(&self, question: &mut Question<'_>) -> Result<(), Status> {
         if question.inline().is_some() {
-            self.limiter.authorize(AccessRight::Decide, question).map_err(status::of)?;
+            self.limiter.authorize(AccessRight::Decide, question).map_err(status::new)?;
         }
         let limit = question.shaping.as_deref_mut().and_then(|shaping| shaping.inline.as_mut());
         let Some(limit) = limit else { return Ok(()) };
@@ -65,7 +65,7 @@ impl<S: Store> Decisions<S> {
         rights: Rights<'_>,
     ) -> Result<Option<InlineLimit<'static>>, Status> {
         let Some(asked) = asked else { return Ok(None) };
-        rights.check_any(AccessRight::Inline).map_err(|refused| status::of(LimiterError::from(refused)))?;
+        rights.check_any(AccessRight::Inline).map_err(|refused| status::new(LimiterError::from(refused)))?;
         let bytes = asked.encode_to_vec();
         let built = self.inline.find(&bytes).map_or_else(|| self.build(&bytes), Ok)?;
         Ok(Some(InlineLimit::Built(built)))
@@ -74,8 +74,8 @@ impl<S: Store> Decisions<S> {
     fn build(&self, bytes: &[u8]) -> Result<Arc<Strategy>, Status> {
         let malformed = |_| status::malformed(Malformed("inline is no limit"));
         let asked = v1::InlineLimit::decode(bytes).map_err(malformed)?;
-        let limits = self.limiter.inline_limits().map_err(status::of)?;
-        let refused = |error| status::of(self.limiter.refused(LimiterError::Invalid(error)));
+        let limits = self.limiter.inline_limits().map_err(status::new)?;
+        let refused = |error| status::new(self.limiter.refused(LimiterError::Invalid(error)));
         let built = Arc::new(strategy(limits, &asked).map_err(refused)?);
         self.inline.keep(bytes, &built);
         Ok(built)

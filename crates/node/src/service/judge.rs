@@ -22,7 +22,7 @@ pub struct Judge {
 
 impl Judge {
     /// Judges a call whose credential can end; `None` for any other. Must be called within a runtime.
-    pub fn of(context: &CallContext) -> Option<Self> {
+    pub fn from_context(context: &CallContext) -> Option<Self> {
         let caller =
             context.caller.clone().filter(|caller| caller.get().is_some_and(Authenticated::can_end))?;
         let mut ticks = tokio::time::interval(EVERY);

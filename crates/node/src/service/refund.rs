@@ -26,7 +26,7 @@ impl<S: Store> Decisions<S> {
         let cost = request.cost.unwrap_or(DEFAULT_COST);
         let question = Question { shaping, ..question_of!(request, cost, context, self.rights) };
         let undone = self.limiter.refund(&question, &request.limits, &request.id).await;
-        Ok(response(&undone.map_err(status::of)?))
+        Ok(response(&undone.map_err(status::new)?))
     }
 }
 

@@ -88,7 +88,7 @@ impl<S: Store> Decisions<S> {
     pub(super) async fn result(self: Arc<Self>, mut later: LaterResult) -> Vec<u8> {
         let LaterResult { id, asked, field, .. } = later;
         let mut verdicts = Verdicts::default();
-        let answer = self.limiter.wait(&mut later.waiting, &mut verdicts).await.map_err(status::of);
+        let answer = self.limiter.wait(&mut later.waiting, &mut verdicts).await.map_err(status::new);
         let mut out = Vec::new();
         self.push(&mut out, field, id, asked, answer);
         out
@@ -125,11 +125,11 @@ fn push_error(
     let status = match failed {
         Some((before, status)) if *before == error => &*status,
         failed if matches!(error, LimiterError::Store { .. }) => {
-            &failed.insert((error.clone(), status::of(error))).1
+            &failed.insert((error.clone(), status::new(error))).1
         }
         // Others are counted and logged each.
         _ => {
-            own = status::of(error);
+            own = status::new(error);
             &own
         }
     };

@@ -36,18 +36,18 @@ impl<S: Store> Decisions<S> {
     ) -> Result<ReserveResponse, Status> {
         weir_grpc::check_size(request.encoded_len(), self.largest)?;
         let inline = self.inline_of(request.inline.as_ref(), self.rights.of(context))?;
-        let question = reservation(request, inline, (context, &self.rights)).map_err(status::of)?;
+        let question = reservation(request, inline, (context, &self.rights)).map_err(status::new)?;
         let (mut answered, mut waiting) = (None, None);
         self.limiter.round().decide(std::iter::once(&question), |begun| match begun {
             Begun::Answered(answer) => {
                 answered =
-                    Some(answer.map_err(status::of).and_then(|answer| self.reserved(&answer, &question)));
+                    Some(answer.map_err(status::new).and_then(|answer| self.reserved(&answer, &question)));
             }
             Begun::Waiting(later) => waiting = Some(later),
         });
         if let Some(mut waiting) = waiting {
             let mut verdicts = Verdicts::default();
-            let answer = self.limiter.wait(&mut waiting, &mut verdicts).await.map_err(status::of)?;
+            let answer = self.limiter.wait(&mut waiting, &mut verdicts).await.map_err(status::new)?;
             return self.reserved(&answer, &question);
         }
         answered.unwrap_or_else(|| Err(Status::internal("the call has no answer")))
@@ -78,7 +78,7 @@ impl<S: Store> Decisions<S> {
         let inline = self.inline_of(request.inline.as_ref(), self.rights.of(context))?;
         let shaping = Some(Box::new(Shaping { inline, ..Shaping::under(&request.id) }));
         let question = Question { shaping, ..question_of!(request, 0, context, self.rights) };
-        let adjusted = self.limiter.cancel(&question).await.map_err(status::of)?;
+        let adjusted = self.limiter.cancel(&question).await.map_err(status::new)?;
         let limits = adjusted.limits.iter().map(|(limit, one, _)| state(limit, one)).collect();
         let Adjusted { applied: cancelled, cancelled_before, .. } = adjusted;
         Ok(CancelReservationResponse { cancelled, limits, cancelled_before })
@@ -97,7 +97,7 @@ impl<S: Store> Decisions<S> {
         let question = Question { shaping, ..question_of!(request, cost, context, self.rights) };
         // Beside costs by name, no cost is meant where none is written.
         let meant = request.cost.or((request.costs.is_empty()).then_some(DEFAULT_COST));
-        Ok(debited(&self.limiter.debit(&question, meant).await.map_err(status::of)?))
+        Ok(debited(&self.limiter.debit(&question, meant).await.map_err(status::new)?))
     }
 
     /// Replaces the estimate of a held call by its actual use.
@@ -110,7 +110,7 @@ impl<S: Store> Decisions<S> {
         let shaping = Shaping { costs: named(&request.costs), ..Shaping::under(&request.id) };
         let (shaping, cost) = (Some(Box::new(shaping)), request.cost.unwrap_or(0));
         let question = Question { shaping, ..question_of!(request, cost, context, self.rights) };
-        Ok(settled(&self.limiter.settle_hold(&question, request.cost).await.map_err(status::of)?))
+        Ok(settled(&self.limiter.settle_hold(&question, request.cost).await.map_err(status::new)?))
     }
 }
 

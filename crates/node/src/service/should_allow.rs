@@ -112,7 +112,7 @@ impl<S: Store> Decisions<S> {
                 }
                 Begun::Answered(answer) => answer,
             };
-            let written = answer.map_err(status::of).map(|answer| {
+            let written = answer.map_err(status::new).map(|answer| {
                 message.clear();
                 reply::frame(&mut message, |out| {
                     wire::response(out, &answer, question.asked(), &self.templates);
@@ -141,7 +141,7 @@ impl<S: Store> Decisions<S> {
         let service = Arc::clone(self);
         Call::waiting(&self.deadlines, deadline, async move {
             let mut verdicts = Verdicts::default();
-            let answer = service.limiter.wait(&mut waiting, &mut verdicts).await.map_err(status::of)?;
+            let answer = service.limiter.wait(&mut waiting, &mut verdicts).await.map_err(status::new)?;
             Ok(Reply::message(ANSWER_BYTES, |out| wire::response(out, &answer, asked, &service.templates)))
         })
     }

@@ -35,7 +35,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// The snapshot of rules whose names `metrics` has, with nothing else.
-    pub fn of(rules: Rules, metrics: &Metrics) -> Self {
+    pub fn new(rules: Rules, metrics: &Metrics) -> Self {
         Self {
             rules: Arc::new(rules),
             removed: Arc::default(),

@@ -21,10 +21,6 @@ use crate::telemetry::{RejectedKind, log_rejected};
 
 /// Returns the status for an error of a question.
 pub fn new(error: impl Into<LimiterError>) -> Status {
-    of(error)
-}
-
-pub(super) fn of(error: impl Into<LimiterError>) -> Status {
     match error.into() {
         LimiterError::Refused(error) => refused(error),
         LimiterError::Invalid(field) => invalid(&field),
@@ -58,8 +54,8 @@ pub(super) fn of(error: impl Into<LimiterError>) -> Status {
         LimiterError::NotCounted(error) => {
             without_store(&error, |kind| format!("the store could not count ({kind}); try again later"))
         }
-        LimiterError::NotDone(StoreError::OtherCost(known)) => of(LimiterError::OtherCost(known)),
-        LimiterError::NotDone(StoreError::IdsFull(bytes)) => of(LimiterError::IdsFull(bytes)),
+        LimiterError::NotDone(StoreError::OtherCost(known)) => new(LimiterError::OtherCost(known)),
+        LimiterError::NotDone(StoreError::IdsFull(bytes)) => new(LimiterError::IdsFull(bytes)),
         LimiterError::NotDone(error) => without_store(&error, |kind| {
             format!(
                 "the store could not do it ({kind}), or its answer was lost; try again later, under the same id"

@@ -77,7 +77,7 @@ impl<S: Store> DecisionService<S> {
             last: VecDeque::new(),
             in_flight: InFlight::new(),
             deadline: context.deadline.map(timer),
-            judge: Judge::of(&context),
+            judge: Judge::from_context(&context),
             context,
             closing: Box::pin(async move { while closing.changed().await.is_ok() {} }),
             end: None,
@@ -191,7 +191,7 @@ impl<S: Store> DecisionStream<S> {
         while self.wants_more(out) && self.in_flight.len() < MAX_IN_FLIGHT && self.has_more(context) {
             let round = round.get_or_insert_with(|| service.limiter.round());
             let rest = std::mem::take(&mut self.rest);
-            let mut fields = MessageFields::of(&rest);
+            let mut fields = MessageFields::new(&rest);
             loop {
                 let mut later = Vec::new();
                 let places = MAX_IN_FLIGHT.saturating_sub(self.in_flight.len());
@@ -276,7 +276,7 @@ impl<S: Store> DecisionStream<S> {
             match fields.next() {
                 Ok(Some((1, FieldValue::Bytes(question)))) => return Some(question),
                 Ok(Some((1, _))) | Err(_) => {
-                    *fields = MessageFields::of(&[]);
+                    *fields = MessageFields::new(&[]);
                     self.last.clear();
                     let malformed = Malformed("it is no list of questions");
                     self.end = Some(Err(status::malformed(malformed)));
@@ -292,7 +292,7 @@ impl<S: Store> DecisionStream<S> {
 /// Splits an entry into its id and its question, or the error that made it unreadable.
 fn identified(streamed: &[u8]) -> (u64, Result<&[u8], Status>) {
     let (mut id, mut question) = (0, [].as_slice());
-    let mut fields = MessageFields::of(streamed);
+    let mut fields = MessageFields::new(streamed);
     let mut read = || -> Result<(), Malformed> {
         while let Some((number, value)) = fields.next()? {
             match number {

@@ -57,7 +57,7 @@ pub(super) async fn open(
     let SubscribeRequest { queue, consumer, credit } = first.unwrap_or_default();
     let mut subscription = Subscription {
         queues,
-        judge: Judge::of(&context),
+        judge: Judge::from_context(&context),
         context,
         queue,
         consumer,

@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let backend = RedbStore::open(Path::new(&file), Clock::System)?;
     let store = backend.decisions(&backend.worker());
     let algorithm = Algorithm::bucket(5, Rate { count: 1, period: Micros::from_secs(10) })?;
-    let limit = Limit { name: "each".into(), scope: Scope::of(&[Field::Consumer]), algorithm };
+    let limit = Limit { name: "each".into(), scope: Scope::new(&[Field::Consumer]), algorithm };
     let strategy = Strategy::new("example", vec![limit], false, FailurePolicy::Error)?.into();
     let subject = Subject { resource: "api", consumer: "alice", ..Subject::default() };
     for call in 1..=3 {

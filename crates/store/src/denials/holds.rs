@@ -113,7 +113,7 @@ mod tests {
     const STALE: Duration = MAX_STALENESS;
 
     fn strategy(algorithms: &[Algorithm]) -> Strategy {
-        let scope = Scope::of(&[Field::Resource]);
+        let scope = Scope::new(&[Field::Resource]);
         let limit = |(index, algorithm): (usize, &Algorithm)| Limit {
             name: format!("limit-{index}").into(),
             scope: scope.clone(),

@@ -211,7 +211,7 @@ mod tests {
     fn strategy(name: &str, algorithms: &[Algorithm]) -> Arc<Strategy> {
         let limit = |(index, algorithm): (usize, &Algorithm)| Limit {
             name: format!("limit-{index}").into(),
-            scope: Scope::of(&[Field::Consumer]),
+            scope: Scope::new(&[Field::Consumer]),
             algorithm: *algorithm,
         };
         let limits = algorithms.iter().enumerate().map(limit).collect();

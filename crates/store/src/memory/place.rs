@@ -190,7 +190,7 @@ mod tests {
 
     fn strategy(name: &str, scope: &[Field]) -> Arc<Strategy> {
         let algorithm = Algorithm::uniform(Micros::from_secs(1)).unwrap();
-        let limits = vec![Limit { name: "each".into(), scope: Scope::of(scope), algorithm }];
+        let limits = vec![Limit { name: "each".into(), scope: Scope::new(scope), algorithm }];
         Arc::new(Strategy::new(name, limits, false, FailurePolicy::Error).unwrap())
     }
 }

@@ -12,7 +12,7 @@ use weir_units::Micros;
 pub(crate) async fn everything(store: &RedisStore, name: &str) -> Vec<StoreError> {
     let window = Micros::from_secs(3_600);
     let algorithm = Algorithm::fixed_window(10, window, false, false).unwrap();
-    let limit = Limit { name: "each".into(), scope: Scope::of(&[Field::Consumer]), algorithm };
+    let limit = Limit { name: "each".into(), scope: Scope::new(&[Field::Consumer]), algorithm };
     let numbers = ApproximateNumbers { max_over: 4, nodes: 2, sync: Micros(100_000) };
     let strategy = Strategy::new("counted", vec![limit], false, FailurePolicy::Error).unwrap();
     let strategy = strategy.with_approximate(numbers).unwrap();

@@ -62,6 +62,6 @@ fn strategy(source: LimitSource) -> Arc<Strategy> {
     let partitions = Some(Partitions::new("tier", shares));
     let numbers = ConcurrencyNumbers { source, ttl: hour, max_ttl: hour, max_weight: None, partitions };
     let rule = ConcurrencyRule::new(numbers).unwrap();
-    let scope = Scope::of(&[Field::Resource]);
+    let scope = Scope::new(&[Field::Resource]);
     Arc::new(Strategy::of_leases("acl", scope, rule, FailurePolicy::Error).unwrap())
 }

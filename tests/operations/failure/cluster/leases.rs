@@ -44,7 +44,7 @@ impl Callers {
         let numbers =
             ConcurrencyNumbers { source, ttl: MINUTE, max_ttl: MINUTE, max_weight: None, partitions: None };
         let rule = ConcurrencyRule::new(numbers).unwrap();
-        let scope = Scope::of(&[Field::Resource]);
+        let scope = Scope::new(&[Field::Resource]);
         let strategy = Strategy::of_leases("moving", scope, rule, FailurePolicy::Error).unwrap();
         let callers = Self { store, strategy: Arc::new(strategy) };
         // Each node has some of these, so all are connected to.

@@ -82,7 +82,7 @@ impl<S: Store> OnStore<S> {
             "consumer" => Field::Consumer,
             other => Field::Attribute(other.into()),
         };
-        let scope = |per: &[String]| Scope::of(&per.iter().map(field).collect::<Vec<_>>());
+        let scope = |per: &[String]| Scope::new(&per.iter().map(field).collect::<Vec<_>>());
         let numbers = table.names.iter().zip(&table.per).zip(&table.budget.limits);
         let limits: Vec<Limit> = numbers
             .map(|((name, per), limit)| Limit {
@@ -107,7 +107,7 @@ impl<S: Store> Engine for OnStore<S> {
     ) -> Result<BudgetVerdict, &'static str> {
         self.clock.set(Micros(BASE + step.at_us));
         let attributes: HashMap<String, String> = step.attributes.clone().into_iter().collect();
-        let attributes = Attributes::of(&attributes);
+        let attributes = Attributes::new(&attributes);
         let subject = Subject { resource: "resource", consumer: &step.consumer, group: None, attributes };
         let decision = BudgetDecision {
             strategy: &self.strategy,

@@ -75,7 +75,7 @@ fn a_certificate_without_a_name_ends_its_connection() {
     let rules = "authorize: [{ callers: ['spiffe://prod/*', dns:shop.example], may: [decide] }]";
     let text = format!("{rules}\n{}", weir_config::EXAMPLE);
     let config = Config::parse(&text, "rules", &ConfigOverrides::default()).unwrap();
-    let access = CallerAccess::of(&config, Clock::System, Arc::default()).unwrap().unwrap();
+    let access = CallerAccess::from_config(&config, Clock::System, Arc::default()).unwrap().unwrap();
     let intercept = access.intercept();
     for (sans, ends, allowed) in [
         (vec![uri("spiffe://prod/shop")], false, true),

@@ -44,14 +44,14 @@ fn a_server_has_identity_by_three_sections() {
     ] {
         let config = parse(&text);
         assert_eq!(config.has_identity(), expected, "{text}");
-        let access = CallerAccess::of(&config, Clock::System, Arc::default()).unwrap();
+        let access = CallerAccess::from_config(&config, Clock::System, Arc::default()).unwrap();
         assert_eq!(access.is_some(), expected, "{text}");
     }
 }
 
 /// The checks of one connection, with a certificate for these names or without one.
 fn is_allowed(config: &Config, sans: Option<Vec<SanType>>, headers: &[(&'static str, &str)]) -> bool {
-    let access = CallerAccess::of(config, Clock::System, Arc::default()).unwrap().unwrap();
+    let access = CallerAccess::from_config(config, Clock::System, Arc::default()).unwrap().unwrap();
     let intercept: Arc<dyn Intercept> = access.intercept();
     let mut peer = Peer::new(PeerAddress::Tcp(([127, 0, 0, 1], 1).into()));
     if let Some(sans) = sans {
@@ -117,7 +117,7 @@ fn claims_are_checked_before_the_signature() {
         file.display()
     ));
     let metrics = Arc::<AccessMetrics>::default();
-    let access = CallerAccess::of(&config, Clock::System, Arc::clone(&metrics)).unwrap().unwrap();
+    let access = CallerAccess::from_config(&config, Clock::System, Arc::clone(&metrics)).unwrap().unwrap();
     let intercept: Arc<dyn Intercept> = access.intercept();
     let check = intercept.connected(Arc::new(Peer::new(PeerAddress::Unknown)));
     let good = json!({ "iss": "a", "aud": "weir", "sub": "shop", "exp": 253_402_300_799_u64 });

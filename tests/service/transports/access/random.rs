@@ -36,7 +36,7 @@ fn proxy() -> (Arc<dyn CheckCalls>, Vec<HeaderName>) {
         );
         let config =
             Config::load(&file, &ConfigOverrides::default()).unwrap_or_else(|errors| panic!("{errors}"));
-        CallerAccess::of(&config, Clock::System, Arc::default()).unwrap().unwrap()
+        CallerAccess::from_config(&config, Clock::System, Arc::default()).unwrap().unwrap()
     });
     let intercept = access.intercept();
     let peer = Peer::new(PeerAddress::Tcp(([127, 0, 0, 1], 1).into()));

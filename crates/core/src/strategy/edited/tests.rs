@@ -13,7 +13,7 @@ fn window(limit: u64) -> Algorithm {
 
 fn strategy(name: &str, fields: &[Field]) -> Strategy {
     let limit =
-        |name: &str, limit| Limit { name: name.into(), scope: Scope::of(fields), algorithm: window(limit) };
+        |name: &str, limit| Limit { name: name.into(), scope: Scope::new(fields), algorithm: window(limit) };
     Strategy::new(name, vec![limit("a", 10), limit("b", 20)], false, FailurePolicy::Error).unwrap()
 }
 

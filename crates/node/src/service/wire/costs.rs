@@ -10,7 +10,7 @@ use crate::limiter::{NamedCost, Shaping};
 #[cold]
 pub(super) fn add<'a>(shaping: &mut Shaping<'a>, entry: &'a [u8]) -> Result<(), Malformed> {
     let mut cost = NamedCost { name: "", cost: 0, at_least: None };
-    let mut fields = MessageFields::of(entry);
+    let mut fields = MessageFields::new(entry);
     while let Some((number, value)) = fields.next()? {
         match number {
             1 => cost.name = value.text()?,
@@ -30,7 +30,7 @@ pub(super) fn add<'a>(shaping: &mut Shaping<'a>, entry: &'a [u8]) -> Result<(), 
 #[cold]
 pub(super) fn hold_for(shaping: &mut Shaping<'_>, span: &[u8]) -> Result<(), Malformed> {
     let (seconds, nanos) = shaping.hold_for.get_or_insert_default();
-    let mut fields = MessageFields::of(span);
+    let mut fields = MessageFields::new(span);
     while let Some((number, value)) = fields.next()? {
         match number {
             1 => *seconds = value.number()?.cast_signed(),
@@ -42,7 +42,7 @@ pub(super) fn hold_for(shaping: &mut Shaping<'_>, span: &[u8]) -> Result<(), Mal
 }
 
 fn read(cost: &mut NamedCost<'_>, message: &[u8]) -> Result<(), Malformed> {
-    let mut fields = MessageFields::of(message);
+    let mut fields = MessageFields::new(message);
     while let Some((number, value)) = fields.next()? {
         match number {
             1 => cost.cost = value.number()?,

@@ -29,7 +29,7 @@ pub struct Malformed(pub &'static str);
 impl<'a> MessageFields<'a> {
     /// Begins with the first field.
     #[inline]
-    pub const fn of(message: &'a [u8]) -> Self {
+    pub const fn new(message: &'a [u8]) -> Self {
         Self(message)
     }
 

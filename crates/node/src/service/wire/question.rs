@@ -33,7 +33,7 @@ pub(crate) fn read<'a>(
     message: &'a [u8],
     before: TextsBefore<'a>,
 ) -> Result<(), Malformed> {
-    let mut fields = MessageFields::of(message);
+    let mut fields = MessageFields::new(message);
     while let Some((number, value)) = fields.next()? {
         match number {
             1 => question.resource = value.text_like(before.resource)?,
@@ -88,7 +88,7 @@ fn add<'a>(question: &mut Question<'a>, (name, value): (&'a str, &'a str)) {
 
 fn entry(message: &[u8]) -> Result<(&str, &str), Malformed> {
     let (mut name, mut text) = ("", "");
-    let mut fields = MessageFields::of(message);
+    let mut fields = MessageFields::new(message);
     while let Some((number, value)) = fields.next()? {
         match number {
             1 => name = value.text()?,

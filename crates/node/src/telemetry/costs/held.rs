@@ -101,7 +101,8 @@ mod tests {
 
     fn strategy() -> Strategy {
         let algorithm = Algorithm::fixed_window(100, Micros::from_secs(60), false, false).unwrap();
-        let limit = |name: &str| Limit { name: name.into(), scope: Scope::of(&[Field::Consumer]), algorithm };
+        let limit =
+            |name: &str| Limit { name: name.into(), scope: Scope::new(&[Field::Consumer]), algorithm };
         let limits = vec![limit("rpm"), limit("output")];
         let of = |cost| BudgetLimit { algorithm, cost, at_once: false, near_percent: None };
         let costed = CostedLimits {
