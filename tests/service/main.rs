@@ -8,6 +8,7 @@ mod clients;
 mod envoy;
 mod h2spec;
 mod http2;
+#[cfg(feature = "http")]
 mod http_examples;
 #[cfg(feature = "leases")]
 mod lease_example;

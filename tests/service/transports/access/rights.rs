@@ -140,7 +140,7 @@ fn every_method_has_a_row() {
             methods += 1;
         }
     }
-    assert!(methods > 15, "{methods}");
+    assert!(methods > 8, "{methods}"); // those of the trunk
     for (index, row) in RIGHTS.iter().enumerate() {
         assert_eq!((row.right as usize, AccessRight::row(row.right).name), (index, row.name));
     }
