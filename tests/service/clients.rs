@@ -134,6 +134,7 @@ fn example_at(environment: &std::path::Path, example: &str, serve: &Serve) -> St
 }
 
 /// The helper for leases works under one, gives it back, and is refused while others hold all permits.
+#[cfg(feature = "leases")]
 #[test]
 fn the_lease_of_the_page_from_python() {
     let Some(environment) = environment() else { return };
@@ -165,6 +166,7 @@ fn the_lease_of_the_page_from_python() {
 }
 
 /// The programs of docs/queues.md, as they stand: orders go into the bucket, and a worker takes them out.
+#[cfg(feature = "queues")]
 #[test]
 fn the_queue_of_the_page_from_python() {
     let page = std::fs::read_to_string(root().join("docs/queues.md")).unwrap();

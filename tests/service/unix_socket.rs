@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::support::command::{Serve, text, weir};
+#[cfg(feature = "envoy")]
 use crate::support::envoy::EnvoyProcess;
 use crate::support::scratch;
 
