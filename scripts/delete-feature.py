@@ -27,24 +27,26 @@ def main():
     places = [f"crates/{name}", f"lua/{name}", f"proto/weir/v1/{name}.proto", f"docs/{name}.md", *PROTOS.get(name, [])]
     for place in places:
         remove(copy / place)
+    print("deleted; now `cargo build -p weir-proto --features generate` writes the code of the protos that are left")
 
 
 def modules(name, copy):
     """Deletes the modules of src, tests and benches that only the feature has."""
-    declared = re.compile(r'^ *#\[cfg\(([^\n]*feature = "' + name + r'"[^\n]*)\)\]\n((?: *#\[[^\n]*\n)*) *(?:pub(?:\(crate\))? )?mod (\w+);\n', re.M)
+    condition = rf'(?:all\([^\n]*)?feature = "{name}"[^\n]*'
+    attributes, visible = r"((?: *#\[[^\n]*\n)*)", r"(?:pub(?:\(crate\))? )?"
+    declared = re.compile(rf"^ *#\[cfg\({condition}\)\]\n{attributes} *{visible}mod (\w+);\n", re.M)
     for folder in ("src", "tests", "benches"):
         for file in sorted((copy / folder).rglob("*.rs")):
             if not file.exists():
                 continue
             text = file.read_text()
-            for condition, attributes, module in declared.findall(text):
-                if "not(" in condition or "any(" in condition:
-                    continue
-                path = re.search(r'path = "([^"]+)"', attributes)
-                below = file.parent if file.stem in ("main", "lib", file.parent.name) or file.parent.name == "benches" else file.with_suffix("")
+            is_root = file.stem in ("main", "lib", file.parent.name) or file.parent.name == "benches"
+            below = file.parent if is_root else file.with_suffix("")
+            for found, module in declared.findall(text):
+                path = re.search(r'path = "([^"]+)"', found)
                 remove(file.parent / path[1] if path else below / f"{module}.rs")
                 remove(below / module)
-            file.write_text(declared.sub(lambda found: found[0] if "not(" in found[1] or "any(" in found[1] else "", text))
+            file.write_text(declared.sub("", text))
 
 
 def manifest(name, file):
