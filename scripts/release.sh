@@ -106,10 +106,12 @@ END
     dpkg-deb --root-owner-group --build "$root" "$out/weir_${version}_$1.deb" >/dev/null
 }
 
-# The section of this version, or of what is unreleased.
+# The section of this version, or what is unreleased where the version has none yet.
 notes() {
-    awk -v version="$version" '/^## / { on = index($0, version) || index($0, "Unreleased"); if (on && seen++) exit; next } on' CHANGELOG.md
+    section "$version" | grep . || section Unreleased
 }
+
+section() { awk -v title="## $1" '/^## / { on = $0 == title || index($0, title " ") == 1; next } on' CHANGELOG.md; }
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
