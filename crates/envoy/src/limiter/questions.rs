@@ -56,10 +56,12 @@ pub(super) fn pose<'a>(
 
 fn check(ask: &RateLimitAsk<'_>) -> Result<(), LimiterError> {
     if ask.domain.is_empty() {
-        return Err(LimiterError::Incomplete("rate limit domain must not be empty".to_owned()));
+        let what = "rate limit domain must not be empty";
+        return Err(LimiterError::Incomplete { field: "domain", what });
     }
     if ask.descriptors.is_empty() {
-        return Err(LimiterError::Incomplete("rate limit descriptor list must not be empty".to_owned()));
+        let what = "rate limit descriptor list must not be empty";
+        return Err(LimiterError::Incomplete { field: "descriptors", what });
     }
     let too_many = |field, most: usize| {
         let (value, bound) = (format!("more than {most} entries"), format!("there may be at most {most}"));

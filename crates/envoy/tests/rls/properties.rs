@@ -144,6 +144,20 @@ async fn what_is_too_much_is_refused_by_name() {
     assert_eq!(ask(&mut client, request("another [key2=v]")).await, "OK | OK 19 of 20/MINUTE 60s");
 }
 
+/// The sentences are the reference's. The first word of both is `rate`, which once stood in the details as the field's name.
+#[tokio::test]
+async fn what_is_missing_is_named_in_the_details() {
+    let server = serve(memory(), EnvoyConfig::default());
+    let mut client = client(&server).await;
+    for (asked, field) in [("\"\" [key2=v]", "domain"), ("another", "descriptors")] {
+        let refused = client.should_rate_limit(request(asked)).await.unwrap_err();
+        // The field's name with its tag and its length.
+        let named = [&[10, field.len() as u8], field.as_bytes()].concat();
+        let found = refused.details().windows(named.len()).any(|bytes| bytes == named);
+        assert!(found, "{field}: {:?}", String::from_utf8_lossy(refused.details()));
+    }
+}
+
 async fn ask(client: &mut Client, asked: RateLimitRequest) -> String {
     answer(&client.should_rate_limit(asked).await.map(tonic::Response::into_inner))
 }

@@ -32,8 +32,13 @@ pub enum LimiterError {
     #[error(transparent)]
     Refused(#[from] Refused),
     /// A required field is missing.
-    #[error("{0}")]
-    Incomplete(String),
+    #[error("{what}")]
+    Incomplete {
+        /// Name of the field.
+        field: &'static str,
+        /// Sentence for the caller, which may be that of another service in whose place Weir stands.
+        what: &'static str,
+    },
     /// The configuration does not know what was named.
     #[error(transparent)]
     Unknown(#[from] Unknown),

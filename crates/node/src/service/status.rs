@@ -24,11 +24,9 @@ pub fn new(error: impl Into<LimiterError>) -> Status {
     match error.into() {
         LimiterError::Refused(error) => refused(error),
         LimiterError::Invalid(field) => invalid(&field),
-        // The text begins with the name of the missing field.
-        LimiterError::Incomplete(what) => {
-            let field = what.split([' ', ':']).next().unwrap_or("");
+        LimiterError::Incomplete { field, what } => {
             rejected(RejectedKind::InvalidField, field, &what);
-            details::invalid(field, what.clone())
+            details::invalid(field, what.to_owned())
         }
         LimiterError::Unknown(unknown) => {
             let (kind, reason, name) = match &unknown {
