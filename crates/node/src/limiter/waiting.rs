@@ -79,8 +79,27 @@ impl<S: Store> Limiter<S> {
                 return Ok(Answer { strategy, outcome: outcome?, advice });
             }
         };
-        let result = later.await;
-        let took = clock::monotonic().saturating_duration_since(*asked);
+        let fields = (*row, *peek, *cost, *asked);
+        let (answered_by, outcome) = self.answered(later.await, verdicts, strategy, fields, notes)?;
+        let advice = match wanted {
+            // Rare: in a box, all others need no room for it.
+            Some(wanted) => Box::pin(wanted.wait(&*self.store, (strategy, answered_by), &outcome)).await,
+            None => None,
+        };
+        Ok(Answer { strategy: answered_by, outcome, advice })
+    }
+
+    /// Counts the store's answer, and returns the strategy that answered and the outcome. A function of its own, because a
+    /// future has room for all that is borrowed before one of its awaits.
+    fn answered<'w>(
+        &self,
+        result: Result<Verdicts, StoreError>,
+        verdicts: &'w mut Verdicts,
+        strategy: &'w Arc<Strategy>,
+        (row, peek, cost, asked): (TotalsRow, bool, u64, Instant),
+        notes: &mut Option<Box<WaitingNotes>>,
+    ) -> Result<(&'w Arc<Strategy>, Outcome<LimitsDecision<'w>>), LimiterError> {
+        let took = clock::monotonic().saturating_duration_since(asked);
         let error = result.as_ref().map_or_else(Some, |verdicts| verdicts.local.as_ref());
         self.recorder.store_called(took, error.filter(|error| !error.is_callers()));
         let decided = result.map(|answered| *verdicts = answered);
@@ -92,32 +111,28 @@ impl<S: Store> Limiter<S> {
             }
             // What the node admits by itself where calls may be held is counted by its settlement.
             let is_settled = is_local && strategy.costed().is_some_and(|costed| costed.hold.is_some());
-            if !*peek && !is_settled {
+            if !peek && !is_settled {
                 let consumer = subject.map_or("", |subject| subject.consumer);
-                self.recorder.asked_costs(*row, (&**strategy, consumer), costs);
+                self.recorder.asked_costs(row, (&**strategy, consumer), costs);
             }
         }
         let (answered_by, outcome) = settled(strategy, decided.map(|()| &*verdicts));
-        let (counted, charged) = record::counted(&outcome, *cost, *peek);
-        self.recorder.decided(*row, CountedMethod::ShouldAllow, counted, charged, took);
-        record::denied(&self.recorder, *row, strategy, &outcome);
+        let (counted, charged) = record::counted(&outcome, cost, peek);
+        self.recorder.decided(row, CountedMethod::ShouldAllow, counted, charged, took);
+        record::denied(&self.recorder, row, strategy, &outcome);
         if let Some(notes) = notes {
             if let Some(consumer) = &notes.sampled {
-                self.recorder.sampled(*row, counted, consumer);
+                self.recorder.sampled(row, counted, consumer);
             }
             self.note(notes, strategy, (counted, took), &outcome);
         }
         let outcome = outcome?;
-        if let (Some(marks), false) = (answered_by.marks(), *peek) {
+        if let (Some(marks), false) = (answered_by.marks(), peek) {
             let subject = notes.as_ref().and_then(|notes| notes.subject.as_ref());
             let consumer = subject.map_or("", |subject| subject.subject().consumer);
             near::count(&self.recorder, (answered_by, marks), consumer, &outcome);
         }
-        let advice = match wanted {
-            Some(wanted) => wanted.wait(&*self.store, (strategy, answered_by), &outcome).await,
-            None => None,
-        };
-        Ok(Answer { strategy: answered_by, outcome, advice })
+        Ok((answered_by, outcome))
     }
 }
 

@@ -10,6 +10,7 @@ use std::task::Poll;
 use std::time::Instant;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::AbortHandle;
@@ -20,13 +21,11 @@ use weir_time::clock;
 
 use super::batch_gate::BatchLine;
 use super::batch_late::{LONGEST, LateTurn};
-use super::several::LaterResult;
+use super::several::{LaterResult, RESULT_BYTES};
 use super::wire::MessageFields;
 use super::{DecisionService, Decisions, status};
 use crate::current_method;
 use crate::limiter::{LimiterError, check_batch};
-
-const RESULT_BYTES: usize = 80;
 
 /// Field number of the response in a result; the error's is the next one.
 const RESPONSE_FIELD: u32 = 1;
@@ -202,11 +201,10 @@ impl<S: Store> DecisionService<S> {
                 let (number, at, service) = (batch.numbered, later.at, Arc::clone(&batch.service));
                 batch.numbered += 1;
                 let permit = piece.room.as_mut().and_then(|room| room.split(1));
-                pending.push(async move {
-                    let result = service.result(later).await;
+                pending.push(service.result(later).map(move |result| {
                     drop(permit);
                     (number, at, result)
-                });
+                }));
             }
             drop(piece.room);
             // Pending questions ask the store at their first poll.

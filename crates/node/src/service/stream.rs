@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use futures_util::stream::{FuturesOrdered, Stream as _};
 use http::HeaderMap;
 use http_body::{Body, Frame};
@@ -227,11 +228,7 @@ impl<S: Store> DecisionStream<S> {
             let at = later.at - start;
             self.put_results(there.get(from..at));
             let (service, held) = (Arc::clone(service), message.clone());
-            self.in_flight.push_back(Box::pin(async move {
-                let result = service.result(later).await;
-                drop(held);
-                result
-            }));
+            self.in_flight.push_back(Box::pin(service.result(later).inspect(move |_| drop(held))));
             from = at;
         }
         self.put_results(there.get(from..));
