@@ -10,7 +10,7 @@ use weir_proto::v1::{RefundRequest, ShouldAllowRequest, ShouldAllowStreamRequest
 use super::client::{Call, Outcome};
 use super::{BATCH, CHECK, RATE_LIMIT, REFUND, SHOULD_ALLOW, STREAM, TRANSPORTS, on_both, peek, unary};
 use crate::support::frames::{
-    self, DATA, END_STREAM, ObservedEnd, PREFACE, Raw, frame, ping, rst_stream, settings,
+    self, DATA, END_STREAM, ObservedEnd, PING, PREFACE, Raw, frame, ping, rst_stream, settings,
 };
 use crate::support::grpc::framed;
 use crate::support::server::{Server, config};
@@ -129,13 +129,21 @@ async fn small_messages_that_wait_end_the_connection_on_one_only() {
         const INITIAL_WINDOW_SIZE: u16 = 4;
         raw.send(&[PREFACE, &settings(&[(INITIAL_WINDOW_SIZE, 0)])].concat());
         raw.send(&frames::call_headers(1, STREAM, &[]));
-        let is_open = (0..MESSAGES).all(|_| raw.try_send(&frame(DATA, 0, 1, &message)))
-            && raw.try_send(&ping(*b"12345678"))
-            && raw.pong(*b"12345678");
-        if is_open { ObservedEnd::Open } else { raw.end() }
+        let is_sent = (0..MESSAGES).all(|_| raw.try_send(&frame(DATA, 0, 1, &message)))
+            && raw.try_send(&ping(*b"12345678"));
+        // What the server sent before it answered the PING says why a connection stayed open: tonic's did once in some hundred runs.
+        let (mut sent, mut is_open) = (Vec::new(), false);
+        while is_sent
+            && !is_open
+            && let Ok(frame) = raw.read()
+        {
+            is_open = frame.kind == PING && frame.payload == b"12345678";
+            sent.push(frame);
+        }
+        (if is_open { ObservedEnd::Open } else { raw.end() }, sent)
     });
-    assert_eq!(ends[0], ObservedEnd::Open);
-    assert!(matches!(ends[1], ObservedEnd::Closed(_)), "{ends:?}");
+    assert_eq!(ends[0].0, ObservedEnd::Open);
+    assert!(matches!(ends[1].0, ObservedEnd::Closed(_)), "{ends:?}");
 }
 
 /// Above the bound of headers the transports have different answers; neither ends the connection.
