@@ -59,9 +59,13 @@ if ! grep -q '^\[profile\.dist\]' "$tree/Cargo.toml"; then
     dist=(--config 'profile.dist.inherits="release"' --config 'profile.dist.lto=false'
         --config 'profile.dist.codegen-units=4' --config 'profile.dist.package.weir.codegen-units=1')
 fi
-say "building $commit"
-(cd "$tree" && CARGO_TARGET_DIR="$bench/target" "$cargo" build --quiet --profile dist ${dist[@]+"${dist[@]}"} --bin weir)
-cp "$bench/target/dist/weir" "$bench/weir-$commit"
+if [ ! -x "$bench/weir-$commit" ]; then
+    say "building $commit"
+    # Cargo takes what was built of one revision for what it would build of another one with older files. Only libraries stay.
+    rm -rf "$bench"/target/dist/.fingerprint/weir*
+    (cd "$tree" && CARGO_TARGET_DIR="$bench/target" "$cargo" build --quiet --profile dist ${dist[@]+"${dist[@]}"} --bin weir)
+    cp "$bench/target/dist/weir" "$bench/weir-$commit"
+fi
 say "building this tree"
 "$cargo" build --quiet --profile "$profile" --bin weir
 mine=$base/$profile/weir
