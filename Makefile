@@ -24,7 +24,7 @@ check: ## Check the format, clippy and the pure tests: while you write code, in 
 test: redis clients envoy proxies chromium prometheus helm ## Run all tests against real servers and clients (installs what is missing); STEPS="unit semantics" runs some
 	@scripts/test.sh $(STEPS)
 
-test-long: redis clients envoy chromium prometheus timeseries redis-6 reference ## Run the long tests: restarts, fuzzing, soaks, the suite on tonic; within BUDGET=480 seconds; all of them with BUDGET=1800
+test-long: redis clients envoy chromium prometheus timeseries redis-6 reference ## Run the long tests: restarts, fuzzing, soaks, the suite on tonic; within BUDGET=420 seconds; all of them with BUDGET=1800
 	@scripts/test-long.sh; status=$$?; rm -rf "$(TARGET_DIR)"/tmp/weir-it-*; exit $$status
 
 lint: ## Check the format, clippy, rustdoc, luacheck, the protos, the licences, OpenAPI and the linters of clients/, without any warning

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs the long tests within BUDGET seconds (480 by default), not counting the build. A part that stops because of the
+# Runs the long tests within BUDGET seconds (420 by default), not counting the build. A part that stops because of the
 # budget prints how far it came. If any part fails, the script fails. With BUDGET=1800 or more, as `make test-release` has it,
 # each part has its full size, and those run that are slow and whose code changes seldom.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-budget=${BUDGET:-480}
+budget=${BUDGET:-420}
 cargo=${CARGO:-cargo}
 status=0
 full=$((budget >= 1800))
@@ -23,6 +23,20 @@ simulate() {
 # With --workspace: for a single package, cargo would build everything again with other features.
 tests() { "$cargo" test --profile tests -q --workspace "${binaries[@]/#/--test=}" -- "$@"; }
 
+# All test binaries at once, for tests that wait more than they compute. What they print comes at the end.
+tests_at_once() {
+    local printed binary pid failed=0 pids=()
+    printed=$(mktemp -d)
+    for binary in "${binaries[@]}"; do
+        "$cargo" test --profile tests -q --workspace "--test=$binary" -- "$@" >"$printed/$binary" 2>&1 &
+        pids+=($!)
+    done
+    for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
+    cat "$printed"/*
+    rm -rf "$printed"
+    return $failed
+}
+
 part() {
     local name=$1 started=$SECONDS
     shift
@@ -34,15 +48,14 @@ part() {
 # A part of `make test-release`.
 full_part() { [ $full -eq 0 ] || part "$@"; }
 
-# Runs one module after the other, until the budget is used up.
+# Runs one module after the other, until the budget is used up; those that only the transport decides whatever it is.
 suite_on_tonic() {
-    local failed=0 run=0 modules module
+    local failed=0 run=0 own="service batch stream rls" modules module
     # The HTTP/2 tests are for the other transport. Soaks and rolling restarts are separate parts of this script.
     modules=$(tests --list 2>/dev/null | sed -n 's/^\([a-z0-9_]*\)::.*: test$/\1/p' | sort -u | grep -vx -e http2 -e long_soak)
-    # What only the transport decides comes first.
-    modules=$(printf '%s\n' service batch stream rls $modules | awk '!seen[$0]++')
+    modules=$(printf '%s\n' $own $modules | awk '!seen[$0]++')
     for module in $modules; do
-        if [ $((SECONDS - begun)) -ge "$budget" ]; then
+        if [[ " $own " != *" $module "* ]] && [ $((SECONDS - begun)) -ge "$budget" ]; then
             echo "the budget of $budget s is used up: $run of $(echo "$modules" | wc -l) modules ran; the next one is $module"
             break
         fi
@@ -60,7 +73,7 @@ seeds=$((full ? 200 : 40))
 part "$seeds seeds of the simulator of nodes" simulate $seeds
 part "rolling restarts behind a real Envoy" tests --nocapture long_restarts::
 part "crowds of callers, live control that fails, Valkey and RedisTimeSeries" \
-    tests long_concurrency:: long_control:: long_valkey:: long_timeseries::
+    tests_at_once long_concurrency:: long_control:: long_valkey:: long_timeseries::
 full_part "Redis 6.2" tests long_redis_6::
 full_part "a minute without an answer of Redis, in the place of ratelimit" tests --nocapture long_paused::
 part "the same answers as envoyproxy/ratelimit" tests --nocapture long_reference::
@@ -84,8 +97,8 @@ full_part "changes among 10,000 strategies and 10,000 entries" tests --nocapture
 part "the memory of open calls" tests --nocapture long_memory::
 each=$((budget / (full ? 12 : 32)))
 export WEIR_FUZZ_SECONDS=$each WEIR_SOAK_SECONDS=$((each / 3)) WEIR_KILL_SECONDS=$each WEIR_FAULT_SECONDS=$each
-part "a queue, whatever is killed, for $WEIR_KILL_SECONDS s" tests --nocapture long_queue_kills::
-part "leases and ids, whatever fails, for $WEIR_FAULT_SECONDS s" tests --nocapture long_faults::
+part "a queue, whatever is killed, and leases and ids, whatever fails, for $each s each" \
+    tests --nocapture long_queue_kills:: long_faults::
 part "fuzzing crates/grpc for $WEIR_FUZZ_SECONDS s" "$cargo" test --profile tests -q --workspace --test fuzz -- --nocapture
 part "fuzzing crates/http for $WEIR_FUZZ_SECONDS s" \
     "$cargo" test --profile tests -q --workspace --test http -- --nocapture fuzz::
