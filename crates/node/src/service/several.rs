@@ -89,6 +89,7 @@ impl<S: Store> Decisions<S> {
 
     /// Waits for the store, and encodes the result. No async function: that would have room for its arguments twice, and each
     /// question of a batch on Redis has such a future.
+    #[allow(clippy::manual_async_fn)]
     pub(super) fn result(self: Arc<Self>, mut later: LaterResult) -> impl Future<Output = Vec<u8>> {
         async move {
             let mut verdicts = Verdicts::default();
