@@ -5,7 +5,7 @@ import { MistakeError } from "./errors.js";
 import type { Cost, Costs } from "./limiter.js";
 
 /** Servers before this version have neither costs by name nor settlements. */
-const LEAST_VERSION = "0.3.0";
+const LEAST_VERSION = "0.2.0";
 const LARGEST = 2 ** 52 - 1;
 
 /** Returns costs as they are sent, if there are any. Throws MistakeError. @internal */

@@ -11,7 +11,7 @@ from ._errors import MistakeError
 from ._question import refuse
 
 #: Servers before this version have neither costs by name nor settlements.
-LEAST_VERSION = "0.3.0"
+LEAST_VERSION = "0.2.0"
 _LARGEST = (1 << 52) - 1
 
 
