@@ -105,9 +105,11 @@ impl RedisServer {
         ["used_cpu_sys", "used_cpu_user"].iter().filter_map(|name| info.get::<f64>(name)).sum()
     }
 
-    /// Returns a count of a command from `INFO commandstats`: `calls`, `rejected_calls`, `usec`.
+    /// Returns a count of a command from `INFO commandstats`: `calls`, `rejected_calls`, `usec`. It is asked for once more if
+    /// the connection ends: a failover by sentinels closes those of all clients, also a moment after the new master is in use.
     pub fn command_stat(&self, command: &str, count: &str) -> u64 {
-        let stats: redis::InfoDict = self.query(&["INFO", "commandstats"]);
+        const COUNTS: [&str; 2] = ["INFO", "commandstats"];
+        let stats: redis::InfoDict = self.try_query(&COUNTS).unwrap_or_else(|_| self.query(&COUNTS));
         let line: String = stats.get(&format!("cmdstat_{command}")).unwrap_or_default();
         let value = line.split(',').find_map(|part| part.strip_prefix(count)?.strip_prefix('='));
         value.map_or(0, |value| value.parse().unwrap())

@@ -10,7 +10,7 @@ use weir_proto::v1::{RefundRequest, ShouldAllowRequest, ShouldAllowStreamRequest
 use super::client::{Call, Outcome};
 use super::{BATCH, CHECK, RATE_LIMIT, REFUND, SHOULD_ALLOW, STREAM, TRANSPORTS, on_both, peek, unary};
 use crate::support::frames::{
-    self, DATA, END_STREAM, ObservedEnd, PING, PREFACE, Raw, frame, ping, rst_stream, settings,
+    self, ACK, DATA, END_STREAM, ObservedEnd, PING, PREFACE, Raw, SETTINGS, frame, ping, rst_stream, settings,
 };
 use crate::support::grpc::framed;
 use crate::support::server::{Server, config};
@@ -128,6 +128,9 @@ async fn small_messages_that_wait_end_the_connection_on_one_only() {
         let mut raw = Raw::connect(server.grpc);
         const INITIAL_WINDOW_SIZE: u16 = 4;
         raw.send(&[PREFACE, &settings(&[(INITIAL_WINDOW_SIZE, 0)])].concat());
+        // The server's window counts from the acknowledgement on; before, it is half as large.
+        raw.settings();
+        raw.send(&frame(SETTINGS, ACK, 0, b""));
         raw.send(&frames::call_headers(1, STREAM, &[]));
         let is_sent = (0..MESSAGES).all(|_| raw.try_send(&frame(DATA, 0, 1, &message)))
             && raw.try_send(&ping(*b"12345678"));
