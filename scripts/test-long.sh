@@ -23,20 +23,6 @@ simulate() {
 # With --workspace: for a single package, cargo would build everything again with other features.
 tests() { "$cargo" test --profile tests -q --workspace "${binaries[@]/#/--test=}" -- "$@"; }
 
-# All test binaries at once, for tests that wait more than they compute. What they print comes at the end.
-tests_at_once() {
-    local printed binary pid failed=0 pids=()
-    printed=$(mktemp -d)
-    for binary in "${binaries[@]}"; do
-        "$cargo" test --profile tests -q --workspace "--test=$binary" -- "$@" >"$printed/$binary" 2>&1 &
-        pids+=($!)
-    done
-    for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
-    cat "$printed"/*
-    rm -rf "$printed"
-    return $failed
-}
-
 part() {
     local name=$1 started=$SECONDS
     shift
@@ -73,7 +59,7 @@ seeds=$((full ? 200 : 40))
 part "$seeds seeds of the simulator of nodes" simulate $seeds
 part "rolling restarts behind a real Envoy" tests --nocapture long_restarts::
 part "crowds of callers, live control that fails, Valkey and RedisTimeSeries" \
-    tests_at_once long_concurrency:: long_control:: long_valkey:: long_timeseries::
+    tests long_concurrency:: long_control:: long_valkey:: long_timeseries::
 full_part "Redis 6.2" tests long_redis_6::
 full_part "a minute without an answer of Redis, in the place of ratelimit" tests --nocapture long_paused::
 part "the same answers as envoyproxy/ratelimit" tests --nocapture long_reference::
