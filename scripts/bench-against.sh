@@ -61,7 +61,7 @@ if ! grep -q '^\[profile\.dist\]' "$tree/Cargo.toml"; then
 fi
 if [ ! -x "$bench/weir-$commit" ]; then
     say "building $commit"
-    # Cargo takes what was built of one revision for what it would build of another one with older files. Only libraries stay.
+    # Cargo compares times of files, so it would take crates of a newer revision for those of this one. Only libraries stay built.
     rm -rf "$bench"/target/dist/.fingerprint/weir*
     (cd "$tree" && CARGO_TARGET_DIR="$bench/target" "$cargo" build --quiet --profile dist ${dist[@]+"${dist[@]}"} --bin weir)
     cp "$bench/target/dist/weir" "$bench/weir-$commit"

@@ -105,14 +105,18 @@ impl RedisServer {
         ["used_cpu_sys", "used_cpu_user"].iter().filter_map(|name| info.get::<f64>(name)).sum()
     }
 
-    /// Returns a count of a command from `INFO commandstats`: `calls`, `rejected_calls`, `usec`. It is asked for once more if
-    /// the connection ends: a failover by sentinels closes those of all clients, also a moment after the new master is in use.
+    /// Returns a count of a command from `INFO commandstats`: `calls`, `rejected_calls`, `usec`.
     pub fn command_stat(&self, command: &str, count: &str) -> u64 {
-        const COUNTS: [&str; 2] = ["INFO", "commandstats"];
-        let stats: redis::InfoDict = self.try_query(&COUNTS).unwrap_or_else(|_| self.query(&COUNTS));
+        self.try_command_stat(command, count)
+            .unwrap_or_else(|error| panic!("INFO commandstats on {}: {error}", self.addr()))
+    }
+
+    /// [`RedisServer::command_stat`] of a server that may close the connection.
+    pub fn try_command_stat(&self, command: &str, count: &str) -> RedisResult<u64> {
+        let stats: redis::InfoDict = self.try_query(&["INFO", "commandstats"])?;
         let line: String = stats.get(&format!("cmdstat_{command}")).unwrap_or_default();
         let value = line.split(',').find_map(|part| part.strip_prefix(count)?.strip_prefix('='));
-        value.map_or(0, |value| value.parse().unwrap())
+        Ok(value.map_or(0, |value| value.parse().unwrap()))
     }
 
     /// Returns the number of script calls by digest.

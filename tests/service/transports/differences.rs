@@ -140,7 +140,7 @@ async fn small_messages_that_wait_end_the_connection_on_one_only() {
             && !is_open
             && let Ok(frame) = raw.read()
         {
-            is_open = frame.kind == PING && frame.payload == b"12345678";
+            is_open = frame.kind == PING && frame.flags & ACK != 0 && frame.payload == b"12345678";
             sent.push(frame);
         }
         (if is_open { ObservedEnd::Open } else { raw.end() }, sent)
